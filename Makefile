@@ -1,0 +1,48 @@
+# Every target works on a fresh machine and is quick where everything is there already.
+#   make demo    install, then build the gallery of the examples in site/
+#   make test    install, then run every check there is (what .ci/run calls)
+#   make quick   lint, types and the fast tests, under 90 seconds
+#   make bench   the speed targets, as a table
+#   make fuzz    the parsers under a short coverage-guided run
+
+.DELETE_ON_ERROR:
+.PHONY: demo test quick bench fuzz setup lint types js clean
+
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest
+FUZZ_SECONDS ?= 20
+
+demo:
+	@scripts/setup.sh demo
+	$(PY) scripts/demo.py site
+
+setup:
+	@scripts/setup.sh test
+
+lint:
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+
+types:
+	$(PY) -m mypy
+
+js:
+	node_modules/.bin/tsc -p tsconfig.json
+	node --test tests/js/
+
+test: setup
+	@$(MAKE) --no-print-directory lint types js
+	$(PYTEST) -n 2 --dist worksteal
+
+quick: setup
+	@$(MAKE) --no-print-directory lint types
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not browser"
+
+bench: setup
+	$(PY) tests/bench/run.py
+
+fuzz: setup
+	$(PY) tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+clean:
+	rm -rf site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
