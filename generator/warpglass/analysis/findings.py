@@ -1,0 +1,160 @@
+"""Findings that follow from a run's counters: bank conflicts, scattered sectors, divergence, idle lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from warpglass.analysis.access import AccessRow, access_table
+from warpglass.analysis.listing import Listing
+from warpglass.analysis.mix import branch_table
+from warpglass.machine.result import Finding, RunResult
+
+__all__ = ["all_findings", "counter_findings"]
+
+#: Below this excess (in sectors or wavefronts over ideal) nothing is said: alignment at array ends makes a few.
+_EXCESS_RATIO = 1.05
+#: An excess of 2x doubles the traffic of that instruction: worth a warning rather than a remark.
+_WARN_RATIO = 2.0
+_SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
+
+
+def _worst_step(result: RunResult, pc: int) -> tuple[int | None, int | None, tuple[int, int, int] | None]:
+    """First and worst traced step of ``pc`` with the traced block: (first, worst, block)."""
+    for trace in result.traces:
+        steps = np.flatnonzero(trace.pc == pc)
+        if steps.size == 0:
+            continue
+        first = int(steps[0])
+        worst = first
+        sample = next((s for s in result.samples if s.pc == pc and s.label == "worst"), None)
+        if sample is not None and sample.block == trace.block:
+            same = steps[(trace.warp[steps] == sample.warp) & (trace.mask[steps] == np.uint32(sample.mask))]
+            if same.size:
+                worst = int(same[0])
+        return first, worst, trace.block
+    return None, None, None
+
+
+def _located(result: RunResult, listing: Listing, finding: Finding) -> Finding:
+    if finding.pc is None or finding.step is not None:
+        return finding
+    first, worst, block = _worst_step(result, finding.pc)
+    return replace(
+        finding,
+        line=finding.line if finding.line is not None else listing.rows[finding.pc].line,
+        step=first,
+        worst_step=worst,
+        block=finding.block or block,
+    )
+
+
+def _times(value: float) -> str:
+    return f"{value:.3g}×"
+
+
+def _access_findings(row: AccessRow, listing: Listing) -> Iterator[Finding]:
+    opcode = listing.rows[row.pc].opcode
+    if row.sectors is not None and row.sectors_ideal:
+        over = row.sectors / row.sectors_ideal
+        if over > _EXCESS_RATIO:
+            per, ideal = row.sectors / row.requests, row.sectors_ideal / row.requests
+            yield Finding(
+                kind="uncoalesced",
+                severity="warning" if over >= _WARN_RATIO else "info",
+                category="memory",
+                message=(
+                    f"{opcode} touches {per:.3g} sectors a request where {ideal:.3g} would do "
+                    f"({_times(over)} the ideal, {row.sector_excess:,} sectors too many)"
+                ),
+                evidence="executed",
+                count=row.sector_excess,
+                pc=row.pc,
+                detail={"sectors": row.sectors, "sectors_ideal": row.sectors_ideal, "requests": row.requests},
+            )
+    if row.conflicts and row.wavefronts and row.wavefronts_ideal:
+        over = row.wavefronts / row.wavefronts_ideal
+        if over > _EXCESS_RATIO:
+            yield Finding(
+                kind="bank-conflict",
+                severity="warning" if over >= _WARN_RATIO else "info",
+                category="memory",
+                message=(
+                    f"{opcode} needs {row.wavefronts / row.requests:.3g} wavefronts a request where "
+                    f"{row.wavefronts_ideal / row.requests:.3g} would do "
+                    f"({row.conflicts:,} bank conflicts)"
+                ),
+                evidence="modelled",
+                count=row.conflicts,
+                pc=row.pc,
+                detail={"wavefronts": row.wavefronts, "wavefronts_ideal": row.wavefronts_ideal},
+            )
+    if row.operation == "atomic" and row.atomic_addresses and row.requests:
+        lanes = row.lanes * row.requests
+        per_address = lanes / row.atomic_addresses
+        if per_address >= 4:
+            yield Finding(
+                kind="atomic-contention",
+                severity="warning" if per_address >= 16 else "info",
+                category="memory",
+                message=(
+                    f"{opcode}: on average {per_address:.3g} lanes of a warp hit the same address; "
+                    "they are served one after the other or merged before the atomic unit"
+                ),
+                evidence="executed",
+                count=row.requests,
+                pc=row.pc,
+                detail={"addresses": row.atomic_addresses, "lanes": round(lanes)},
+            )
+
+
+def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
+    """Findings from counters alone, each with the numbers that made it."""
+    found: list[Finding] = []
+    for row in access_table(listing, result):
+        found.extend(_access_findings(row, listing))
+    for branch in branch_table(listing, result):
+        share = branch.divergent / branch.executions
+        if branch.divergent and share >= 0.05:
+            found.append(
+                Finding(
+                    kind="divergence",
+                    severity="warning" if share >= 0.5 else "info",
+                    category="divergence",
+                    message=(
+                        f"branch splits its warp in {branch.divergent:,} of {branch.executions:,} executions "
+                        f"({share:.0%})"
+                    ),
+                    evidence="executed",
+                    count=branch.divergent,
+                    pc=branch.pc,
+                )
+            )
+    totals = result.counts
+    if totals["warp_executed"]:
+        lanes = totals["thread_executed"] / totals["warp_executed"]
+        if lanes < 24:
+            found.append(
+                Finding(
+                    kind="idle-lanes",
+                    severity="warning" if lanes < 16 else "info",
+                    category="divergence",
+                    message=f"on average {lanes:.1f} of 32 lanes are on",
+                    evidence="executed",
+                    count=32 * totals["warp_executed"] - totals["thread_executed"],
+                )
+            )
+    return tuple(found)
+
+
+def all_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
+    """The machine's findings and the counters', located in the trace, foremost first."""
+    found = [_located(result, listing, f) for f in (*result.findings, *counter_findings(listing, result))]
+    # Correctness before speed within a severity: a sanitizer finding makes every number suspect.
+    correctness = {"memcheck", "racecheck", "initcheck", "synccheck", "deadlock", "budget", "trap"}
+    found.sort(
+        key=lambda f: (_SEVERITY_ORDER.get(f.severity, 3), f.kind not in correctness, -f.count, f.pc or 0)
+    )
+    return tuple(found)
