@@ -14,7 +14,7 @@ from warpglass.machine.result import Finding, RunResult
 
 __all__ = ["all_findings", "counter_findings"]
 
-#: Below this excess (in sectors or wavefronts over ideal) nothing is said: alignment at array ends makes a few.
+#: Below this excess over the ideal nothing is said: alignment at array ends makes a few sectors.
 _EXCESS_RATIO = 1.05
 #: An excess of 2x doubles the traffic of that instruction: worth a warning rather than a remark.
 _WARN_RATIO = 2.0

@@ -9,16 +9,36 @@ from warpglass.machine.result import RunResult
 __all__ = ["run_numbers"]
 
 _COUNTS = (
-    ("Warp instructions", "warp_executed", "warp instructions", "every issued warp instruction, predicated off or not"),
-    ("Thread instructions", "thread_executed", "thread instructions", "lanes on after the guard, summed over warp instructions"),
+    (
+        "Warp instructions",
+        "warp_executed",
+        "warp instructions",
+        "every issued warp instruction, predicated off or not",
+    ),
+    (
+        "Thread instructions",
+        "thread_executed",
+        "thread instructions",
+        "lanes on after the guard, summed over warp instructions",
+    ),
     ("Memory requests", "requests", "requests", "memory warp instructions with a live lane"),
     ("Sectors", "sectors", "sectors", "distinct 32-byte sectors a request, summed"),
     ("Ideal sectors", "sectors_ideal", "sectors", "ceil(distinct bytes of a request / 32), summed"),
-    ("Shared wavefronts", "wavefronts", "wavefronts", "largest number of distinct 4-byte words in one bank, by phase"),
-    ("Ideal wavefronts", "wavefronts_ideal", "wavefronts", "phases (1, halves, quarters by width) with a live lane"),
+    (
+        "Shared wavefronts",
+        "wavefronts",
+        "wavefronts",
+        "largest number of distinct 4-byte words in one bank, phase by phase",
+    ),
+    (
+        "Ideal wavefronts",
+        "wavefronts_ideal",
+        "wavefronts",
+        "phases (1, halves, quarters by width) with a live lane",
+    ),
     ("Divergent branches", "branch_divergent", "branches", "branches at which a group of lanes split"),
     ("Uniform branches", "branch_uniform", "branches", "branches at which all lanes went one way"),
-)  # fmt: skip
+)
 #: Counters worked out by a model of the hardware's banks rather than counted as issued.
 _MODELLED = frozenset({"wavefronts", "wavefronts_ideal"})
 
@@ -82,7 +102,6 @@ def run_numbers(listing: Listing, result: RunResult) -> tuple[Number, ...]:
     live = [n for n in listing.live if n is not None]
     if live:
         label = "virtual registers" if listing.isa == "ptx" else "registers"
-        extra += (
-            Number("Live registers, highest", max(live), label, "static", "liveness over the control-flow graph", "kernel"),
-        )  # fmt: skip
+        rule = "liveness over the control-flow graph"
+        extra += (Number("Live registers, highest", max(live), label, "static", rule, "kernel"),)
     return tiles + rest + extra

@@ -1,4 +1,4 @@
-"""What sort of work a PTX opcode is, in the report's vocabulary (docs/json-schema.md, ``instructions.kind``)."""
+"""What sort of work a PTX opcode is, in the vocabulary of docs/json-schema.md (``instructions.kind``)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ __all__ = ["LaunchUnit", "RunUnit", "SourceMap", "launch_json"]
 
 @dataclass(frozen=True, slots=True)
 class SourceMap:
-    """Which page source a path of a line table means. ``ids`` maps paths to source ids; ``own`` are the user's."""
+    """Which page source a path of a line table means: ``ids`` by path; ``own`` are the user's files."""
 
     ids: Mapping[str, int]
     own: frozenset[str]
