@@ -140,7 +140,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction. ``opcode`` is the whole dotted text (``ld.global.v4.f32``); ``text`` ends before ``;``."""
+    """One instruction. ``opcode`` is the dotted text (``ld.global.v4.f32``); ``text`` ends before ``;``."""
 
     opcode: str
     operands: tuple[Operand, ...]
