@@ -1,0 +1,250 @@
+"""From decoded messages to the frozen models of :mod:`warpglass.ncu.model`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from warpglass.ncu.container import Container
+from warpglass.ncu.model import (
+    CallFrame,
+    FunctionAddress,
+    ImportedFile,
+    Instance,
+    Launch,
+    Metric,
+    NvtxPath,
+    Report,
+    Rule,
+    RuleMarker,
+    RuleMessage,
+    Session,
+    Source,
+    Value,
+)
+from warpglass.ncu.units import unit_of
+
+__all__ = ["decode_report"]
+
+_MESSAGE_TYPES = {0: "none", 1: "ok", 2: "warning", 3: "error", 4: "optimization"}
+_SPEEDUP_SCOPES = {1: "local", 2: "global"}
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _value(message: Any) -> Value:
+    """A stored value: the one field that is set, None where none is (n/a, never 0)."""
+    if message.HasField("float64"):
+        return float(message.float64)
+    if message.HasField("float32"):
+        return float(message.float32)
+    if message.HasField("uint64"):
+        return int(message.uint64)
+    if message.HasField("uint32"):
+        return int(message.uint32)
+    if message.HasField("text"):
+        return _text(message.text)
+    return None
+
+
+def _metrics(messages: Iterable[Any], strings: Sequence[str], problems: list[str]) -> Mapping[str, Metric]:
+    out: dict[str, Metric] = {}
+    for message in messages:
+        if message.name_id >= len(strings):
+            problems.append(f"a metric names string {message.name_id}, of {len(strings)} there are")
+            continue
+        name = strings[message.name_id]
+        instances = tuple(
+            Instance(
+                _value(entry.correlation) if entry.HasField("correlation") else None, _value(entry.value)
+            )
+            for entry in message.instances
+        )
+        value = _value(message.value) if message.HasField("value") else None
+        # A name may repeat within one result; the last one counts.
+        out[name] = Metric(name, value, unit_of(name), instances)
+    return out
+
+
+def _rules(messages: Iterable[Any]) -> tuple[Rule, ...]:
+    rules = []
+    for message in messages:
+        if not message.HasField("body"):
+            continue  # the rule had nothing to say
+        texts = []
+        for item in message.body.items:
+            speedup = float(item.speedup.percent) if item.HasField("speedup") else None
+            scope = _SPEEDUP_SCOPES.get(item.speedup.type) if item.HasField("speedup") else None
+            focus: tuple[tuple[str, float | None, str], ...] = ()
+            if item.HasField("focus"):
+                f = item.focus
+                focus = ((_text(f.metric), float(f.value) if f.HasField("value") else None, _text(f.info)),)
+            if item.HasField("message"):
+                m = item.message
+                severity = _MESSAGE_TYPES.get(m.type, "info")
+                texts.append(RuleMessage(severity, _text(m.title), _text(m.text), speedup, scope, focus))
+            elif texts and (speedup is not None or focus):
+                # A gain or focus metric may stand in an item of its own, behind the message it belongs to.
+                last = texts.pop()
+                texts.append(
+                    RuleMessage(
+                        last.severity,
+                        last.title,
+                        last.text,
+                        speedup if speedup is not None else last.speedup,
+                        scope if scope is not None else last.scope,
+                        last.focus + focus,
+                    )
+                )
+        markers = tuple(
+            RuleMarker(
+                "source" if marker.kind == 1 else "sass",
+                int(marker.pc) if marker.kind != 1 else None,
+                _text(marker.file) or None,
+                int(marker.line) if marker.kind == 1 else None,
+                _text(marker.message),
+            )
+            for marker in message.markers
+        )
+        rules.append(
+            Rule(
+                _text(message.identifier),
+                _text(message.display_name),
+                _text(message.section_identifier),
+                tuple(texts),
+                markers,
+            )
+        )
+    return tuple(rules)
+
+
+def _nvtx(message: Any, thread: int) -> tuple[NvtxPath, ...]:
+    domains = {int(d.id): _text(d.name) for d in message.domains}
+    paths = []
+    for entry in message.threads:
+        if int(entry.thread_id) != thread:
+            continue
+        for stack in entry.stacks:
+            ranges = tuple(_text(r.name) for r in stack.ranges)
+            if ranges:
+                paths.append(NvtxPath(domains.get(int(stack.domain), "<default domain>"), ranges))
+    for entry in message.start_end:
+        for open_range in entry.ranges:
+            domain = domains.get(int(entry.domain), "<default domain>")
+            paths.append(NvtxPath(domain, (_text(open_range.name),)))
+    return tuple(paths)
+
+
+def _dim(message: Any) -> tuple[int, int, int]:
+    return (int(message.x) or 1, int(message.y) or 1, int(message.z) or 1)
+
+
+def _launch(
+    index: int, message: Any, strings: Sequence[str], problems: list[str], process: int | None
+) -> Launch:
+    stack = tuple(
+        CallFrame(_text(f.function), _text(f.module), int(f.line) if f.HasField("line") else None)
+        for f in message.call_stack.frames
+    )
+    return Launch(
+        index=index,
+        mangled=_text(message.mangled_name),
+        function=_text(message.function_name),
+        demangled=_text(message.demangled_name),
+        grid=_dim(message.grid),
+        block=_dim(message.block),
+        context=int(message.context_id),
+        stream=int(message.stream_id),
+        thread=int(message.thread_id),
+        process=process,
+        metrics=_metrics(message.metrics, strings, problems),
+        rules=_rules(message.rules),
+        nvtx=_nvtx(message.nvtx, int(message.thread_id)) if message.HasField("nvtx") else (),
+        call_stack=stack,
+        source_reference=int(message.source.reference) if message.HasField("source") else None,
+        sections=tuple(message.sections),
+    )
+
+
+def _sources(messages: Iterable[Any]) -> Mapping[int, Source]:
+    merged: dict[int, Source] = {}
+    for message in messages:
+        key = int(message.reference)
+        revision = int(message.sm_revision)
+        new = Source(
+            key,
+            bytes(message.cubin),
+            f"sm_{revision >> 16}{revision & 0xFFFF}" if revision else None,
+            tuple(FunctionAddress(_text(f.name), int(f.address)) for f in message.functions.functions),
+            tuple(ImportedFile(_text(f.path), _text(f.text)) for f in message.imported.files),
+        )
+        old = merged.get(key)
+        if old is not None:
+            # Only one of several entries of a module carries the cubin.
+            new = Source(
+                key,
+                new.cubin or old.cubin,
+                new.arch or old.arch,
+                new.functions or old.functions,
+                new.files or old.files,
+            )
+        merged[key] = new
+    return merged
+
+
+def _session(headers: Iterable[Any]) -> Session:
+    """Session details are spread over the blocks; the first value given wins."""
+    found: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    devices: dict[int, dict[str, Value]] = {}
+    for header in headers:
+        if not header.HasField("session"):
+            continue
+        session = header.session
+        candidates: dict[str, Any] = {
+            "created": int(session.creation_time) or None,
+            "host": _text(session.target.computer_name or session.host.computer_name) or None,
+            "os": _text(session.target.os_name or session.host.os_name) or None,
+            "executable": _text(session.executable.path) or None,
+            "arguments": _text(session.executable.arguments) or None,
+            "working_directory": _text(session.executable.cwd) or None,
+            "environment": _text(session.executable.environment) or None,
+            "command_line": _text(session.command_line) or None,
+        }
+        for key, value in candidates.items():
+            if value is not None:
+                found.setdefault(key, value)
+        for version in session.versions:
+            versions.setdefault(_text(version.provider), _text(version.version))
+        for device in session.devices:
+            attributes = devices.setdefault(int(device.id), {})
+            if device.name:
+                attributes.setdefault("name", _text(device.name))
+            for attribute in device.attributes:
+                attributes.setdefault(_text(attribute.name), _value(attribute.value))
+    keys = ("created", "host", "os", "executable", "arguments", "working_directory", "environment")
+    return Session(
+        **{key: found.get(key) for key in (*keys, "command_line")}, versions=versions, devices=devices
+    )
+
+
+def decode_report(container: Container, name: str) -> Report:
+    """Models of a whole container. What is missing is listed in :attr:`Report.problems`."""
+    problems = [] if container.problem is None else [f"{container.problem}: what follows is missing"]
+    strings = [_text(raw) for raw in container.strings]
+    processes: list[int | None] = []
+    for header in container.headers:
+        block: Any = header
+        pid = int(block.process.process_id) if block.HasField("process") else None
+        processes.extend([pid] * int(block.num_results))
+    launches = tuple(
+        _launch(i, message, strings, problems, processes[i] if i < len(processes) else None)
+        for i, message in enumerate(container.results)
+    )
+    # One line a kind of problem is enough for a person.
+    unique = tuple(dict.fromkeys(problems))
+    return Report(
+        name, container.version, launches, _sources(container.sources), _session(container.headers), unique
+    )

@@ -1,0 +1,236 @@
+"""Frozen models of a profiler report: launches, typed metrics, rules, sections, source."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+__all__ = [
+    "CallFrame", "Counter", "FunctionAddress", "ImportedFile", "Instance", "Launch", "Metric", "NvtxPath",
+    "Ratio", "Report", "Rule", "RuleMarker", "RuleMessage", "Session", "Source", "Throughput", "Value",
+]  # fmt: skip
+
+#: A metric's value: a number, text, or None for n/a. NaN and infinities stay floats.
+Value = float | int | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One entry of a metric's instances: ``key`` is a PC, an opcode, a timestamp or a plain index."""
+
+    key: int | str | float | None
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of one launch, in base units (ns, byte, hz, %). ``value`` is None for n/a, never 0."""
+
+    name: str
+    value: Value
+    unit: str
+    instances: tuple[Instance, ...] = ()
+
+    @property
+    def base(self) -> str:
+        """The name without its roll-up and sub-metric (``dram__bytes`` of ``dram__bytes.sum.per_second``)."""
+        return self.name.split(".", 1)[0]
+
+    @property
+    def number(self) -> float | None:
+        """The value as a finite number, else None."""
+        if isinstance(self.value, (int, float)) and math.isfinite(self.value):
+            return float(self.value)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A counter with its four roll-ups, each a map from sub-metric (``""``, ``per_second`` …) to metric."""
+
+    name: str
+    sum: Mapping[str, Metric]
+    avg: Mapping[str, Metric]
+    min: Mapping[str, Metric]
+    max: Mapping[str, Metric]
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A ratio: ``pct``, ``ratio`` and ``max_rate`` as far as collected."""
+
+    name: str
+    pct: Metric | None
+    ratio: Metric | None
+    max_rate: Metric | None
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """A throughput (``…__throughput``): metrics by roll-up and sub-metric, and what it breaks down to."""
+
+    name: str
+    metrics: Mapping[str, Metric]
+    breakdown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMarker:
+    """A place a rule points at: a PC (SASS) or a file and line."""
+
+    kind: str
+    pc: int | None
+    file: str | None
+    line: int | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMessage:
+    """One message of a rule. ``speedup`` is the estimated gain in percent, ``scope`` local or global."""
+
+    severity: str  # "none", "ok", "info", "warning", "error", "optimization"
+    title: str
+    text: str
+    speedup: float | None
+    scope: str | None
+    focus: tuple[tuple[str, float | None, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule's result for a launch."""
+
+    identifier: str
+    name: str
+    section: str
+    messages: tuple[RuleMessage, ...]
+    markers: tuple[RuleMarker, ...] = ()
+
+    @property
+    def speedup(self) -> float | None:
+        """The largest estimated gain of its messages, in percent."""
+        gains = [m.speedup for m in self.messages if m.speedup is not None]
+        return max(gains, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CallFrame:
+    """One frame of the host's call stack, innermost first."""
+
+    function: str
+    module: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NvtxPath:
+    """The NVTX ranges a launch lies in: ``domain@outer/inner``, push/pop ranges outermost first."""
+
+    domain: str
+    ranges: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.domain}@{'/'.join(self.ranges)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionAddress:
+    """Load address of a function of a cubin."""
+
+    name: str
+    address: int
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedFile:
+    """A source file stored in the report."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A module's code: cubin bytes (empty where none), architecture, load addresses, imported files."""
+
+    reference: int
+    cubin: bytes
+    arch: str | None
+    functions: tuple[FunctionAddress, ...]
+    files: tuple[ImportedFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Session details. Everything here is private by default: the page shows it only when asked."""
+
+    created: int | None
+    host: str | None
+    os: str | None
+    executable: str | None
+    arguments: str | None
+    working_directory: str | None
+    environment: str | None
+    command_line: str | None
+    versions: Mapping[str, str]
+    devices: Mapping[int, Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One profiled launch. ``metrics`` maps full metric names to metrics; the last of equal names wins."""
+
+    index: int
+    mangled: str
+    function: str
+    demangled: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    context: int
+    stream: int
+    thread: int
+    process: int | None
+    metrics: Mapping[str, Metric]
+    rules: tuple[Rule, ...]
+    nvtx: tuple[NvtxPath, ...]
+    call_stack: tuple[CallFrame, ...]
+    source_reference: int | None
+    sections: tuple[object, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        """The demangled name, else the function name."""
+        return self.demangled or self.function or self.mangled
+
+    def __getitem__(self, name: str) -> Metric:
+        return self.metrics[name]
+
+    def get(self, name: str) -> Value:
+        """A metric's value, None where it was not collected or is n/a."""
+        metric = self.metrics.get(name)
+        return metric.value if metric is not None else None
+
+    def number(self, name: str) -> float | None:
+        """A metric's finite number, else None."""
+        metric = self.metrics.get(name)
+        return metric.number if metric is not None else None
+
+    def matching(self, pattern: str) -> Iterator[Metric]:
+        """Metrics whose name the regular expression finds, in name order."""
+        expression = re.compile(pattern)
+        return (self.metrics[name] for name in sorted(self.metrics) if expression.search(name))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report. ``problems`` lists what could not be read; empty means complete."""
+
+    name: str
+    version: int
+    launches: tuple[Launch, ...]
+    sources: Mapping[int, Source]
+    session: Session
+    problems: tuple[str, ...]
