@@ -1,0 +1,207 @@
+"""Theoretical occupancy, as the toolkit's own ``cuda_occupancy.h`` computes it.
+
+What simple formulas miss and this keeps: registers are allocated a warp at a time in units, and from a
+sub-partition's share of the register file; warps come in whole blocks; a block reserves 1 KB of shared
+memory from compute capability 8.0 on; a block beyond the register file of an SM does not start at all.
+Held equal to the header's answers by tests over thousands of configurations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["DeviceLimits", "Occupancy", "Resources", "nearest_cliffs", "occupancy"]
+
+#: The header checks a single block against the register file with warps rounded up to this many,
+#: whatever the number of sub-partitions.
+_BLOCK_WARP_ROUNDING = 4
+#: Named-barrier allocation limits residency from this compute capability on.
+_BARRIER_LIMIT_SINCE = 9.0
+#: Shared memory a kernel may use without opting in, bytes.
+STATIC_SHARED_LIMIT = 48 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """What an SM offers. Sizes in bytes; ``carveouts`` ascending, empty where the split is fixed."""
+
+    capability: float
+    max_warps: int
+    max_blocks: int
+    registers: int
+    register_unit: int
+    sub_partitions: int
+    shared: int
+    shared_optin: int
+    shared_reserved: int
+    shared_unit: int
+    carveouts: tuple[int, ...]
+    barriers: int
+    max_threads_block: int = 1024
+    max_registers_thread: int = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What a block asks for: threads, registers a thread, shared bytes, named barriers.
+
+    ``carveout`` is the preferred share of shared memory in percent, None for the most.
+    """
+
+    threads: int
+    registers: int
+    static_shared: int = 0
+    dynamic_shared: int = 0
+    barriers: int = 1
+    carveout: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Resident blocks and warps of an SM, each limit in blocks (None where it does not apply).
+
+    ``limiters`` names what keeps the number of blocks down: ``registers``, ``shared memory``, ``warps``,
+    ``blocks``, ``barriers``, or ``not launchable``; empty at full occupancy.
+    """
+
+    blocks: int
+    warps: int
+    max_warps: int
+    by_registers: int | None
+    by_shared: int | None
+    by_warps: int
+    by_blocks: int
+    by_barriers: int | None
+    registers_block: int
+    shared_block: int
+    limiters: tuple[str, ...]
+    needs_optin: bool
+
+    @property
+    def fraction(self) -> float:
+        """Resident warps of the most an SM holds, 0 to 1."""
+        return self.warps / self.max_warps
+
+
+def _up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def _capacity(limits: DeviceLimits, needed: int, carveout: int | None) -> int:
+    """Shared memory an SM offers: the least carve-out that serves the preference and one block."""
+    if not limits.carveouts or carveout is None:
+        return limits.shared
+    wanted = carveout * limits.shared / 100
+    for size in limits.carveouts:
+        if size >= wanted and size >= needed:
+            return size
+    return limits.shared
+
+
+def occupancy(limits: DeviceLimits, ask: Resources) -> Occupancy:
+    """Occupancy of one configuration. A configuration that cannot start has 0 blocks."""
+    warps = -(-ask.threads // 32)
+    registers_warp = _up(ask.registers * 32, limits.register_unit)
+    by_registers: int | None = None
+    if ask.registers:
+        if registers_warp * _up(warps, _BLOCK_WARP_ROUNDING) > limits.registers:
+            by_registers = 0
+        else:
+            a_partition = limits.registers // limits.sub_partitions // registers_warp
+            by_registers = a_partition * limits.sub_partitions // warps
+    shared = ask.static_shared + ask.dynamic_shared
+    shared_block = _up(shared + limits.shared_reserved, limits.shared_unit)
+    capacity = _capacity(limits, shared_block, ask.carveout)
+    by_shared = capacity // shared_block if shared_block else None
+    if shared > limits.shared_optin:
+        by_shared = 0
+    by_barriers = None
+    if limits.capability >= _BARRIER_LIMIT_SINCE and ask.barriers:
+        by_barriers = limits.barriers // ask.barriers
+    named = {
+        "registers": by_registers,
+        "shared memory": by_shared,
+        "warps": limits.max_warps // warps,
+        "blocks": limits.max_blocks,
+        "barriers": by_barriers,
+    }
+    blocks = min(value for value in named.values() if value is not None)
+    if ask.threads > limits.max_threads_block or ask.registers > limits.max_registers_thread:
+        blocks = 0
+    resident = blocks * warps
+    limiters: tuple[str, ...] = ()
+    if blocks == 0:
+        limiters = ("not launchable",)
+    elif resident < limits.max_warps:
+        limiters = tuple(name for name, value in named.items() if value == blocks)
+    return Occupancy(
+        blocks=blocks,
+        warps=resident,
+        max_warps=limits.max_warps,
+        by_registers=by_registers,
+        by_shared=by_shared,
+        by_warps=limits.max_warps // warps,
+        by_blocks=limits.max_blocks,
+        by_barriers=by_barriers,
+        registers_block=registers_warp * warps,
+        shared_block=shared_block,
+        limiters=limiters,
+        needs_optin=shared > STATIC_SHARED_LIMIT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Cliff:
+    """The nearest change of one resource that changes the resident blocks.
+
+    ``change`` is in registers a thread or bytes of shared memory; negative frees, positive costs.
+    """
+
+    resource: str
+    change: int
+    blocks: int
+
+    def sentence(self) -> str:
+        """The cliff in words."""
+        unit = "bytes of shared memory" if self.resource == "shared memory" else "registers a thread"
+        if self.change < 0:
+            plural = "s" if self.blocks != 1 else ""
+            return f"{-self.change:,} {unit} less gives {self.blocks} block{plural} an SM"
+        left = f"{self.blocks} block{'s' if self.blocks != 1 else ''}" if self.blocks else "none"
+        return f"{self.change:,} {unit} more leaves {left}"
+
+
+def nearest_cliffs(limits: DeviceLimits, ask: Resources) -> tuple[Cliff, ...]:
+    """The nearest cliffs in registers and shared memory, in both directions, where there are any."""
+    now = occupancy(limits, ask)
+    found: list[Cliff] = []
+
+    def search(resource: str, candidates: Sequence[tuple[int, Resources]]) -> None:
+        for change, changed in candidates:
+            then = occupancy(limits, changed)
+            if then.blocks != now.blocks and (change < 0) == (then.blocks > now.blocks):
+                found.append(Cliff(resource, change, then.blocks))
+                return
+
+    def registers(count: int) -> Resources:
+        return Resources(
+            ask.threads, count, ask.static_shared, ask.dynamic_shared, ask.barriers, ask.carveout
+        )
+
+    def shared(size: int) -> Resources:
+        return Resources(ask.threads, ask.registers, 0, size, ask.barriers, ask.carveout)
+
+    if ask.registers:
+        search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers - 1, 15, -1)])
+        top = limits.max_registers_thread
+        search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers + 1, top + 1)])
+    size = ask.static_shared + ask.dynamic_shared
+    unit = limits.shared_unit
+    # Allocation grows in units of (size + reserved): the sizes that just fit one are the only candidates.
+    edge = _up(size + limits.shared_reserved, unit) - limits.shared_reserved
+    down = range(edge - unit, -1, -unit)
+    search("shared memory", [(s - size, shared(s)) for s in down if s < size])
+    up = range(edge, limits.shared_optin + 1, unit)
+    search("shared memory", [(s + 1 - size, shared(s + 1)) for s in up if s >= size])
+    return tuple(found)
