@@ -68,7 +68,7 @@ def _with_used(facts: KernelFacts, registers: str, rest: str) -> KernelFacts:
         registers=int(registers),
         barriers=count(_BARRIERS),
         static_shared=count(_SHARED),
-        local=count(_LOCAL),
+        local=count(_LOCAL) if _LOCAL.search(rest) else None,
         constant=count(_CONSTANT),
     )
 

@@ -1,0 +1,146 @@
+"""Read a CUDA source: kernels with their parameters, literal launches and ``// warpglass:`` comments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from tree_sitter import Node
+
+from warpglass.cuda.constants import Scope, file_scope, function_scope
+from warpglass.cuda.grammar import MAX_BYTES, child_kinds, parse_tree, text_of, walk
+from warpglass.cuda.model import CudaKernel, CudaParam, CudaSource, LiteralLaunch
+from warpglass.errors import InputError
+from warpglass.inputs.comments import find_comments
+from warpglass.inputs.sniff import decode_text
+
+__all__ = ["load", "parse"]
+
+_MOST = 10_000
+
+#: Attributes that the grammar takes for a declaration of their own; blanks of the same length replace them.
+_ATTRIBUTE = re.compile(
+    rb"__(?:cluster_dims|maxnreg|block_size|launch_bounds|attribute)__\s*\((?:[^()\n]|\([^()\n]*\)){0,200}\)"
+)
+
+
+def load(path: Path | str, defines: Mapping[str, str] | None = None) -> CudaSource:
+    """Read and parse the file ``path``; raises :class:`InputError` where it cannot be read."""
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    return parse(content, path.name, defines)
+
+
+def parse(
+    content: bytes | str, name: str = "<string>", defines: Mapping[str, str] | None = None
+) -> CudaSource:
+    """The model of a CUDA source text. Tolerant: what cannot be read is left out and noted, never raised.
+
+    ``defines`` are the macros of -D, which decide literal launches as they decide the compilation.
+    """
+    data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+    text = decode_text(data)
+    comments = find_comments(text)
+    blanked = _ATTRIBUTE.sub(lambda match: b" " * len(match.group()), text.encode("utf-8", "replace"))
+    tree = parse_tree(blanked)
+    if tree is None:
+        note = f"{name} is larger than {MAX_BYTES >> 20} MiB: its kernels and launches were not read"
+        return CudaSource(name, text, (), (), comments, (note,))
+    root = tree.root_node
+    outer = file_scope(root, defines)
+    kernels: list[CudaKernel] = []
+    launches: list[LiteralLaunch] = []
+    for node in walk(root):
+        if node.type == "function_definition":
+            if "__global__" in child_kinds(node) and len(kernels) < _MOST:
+                kernel = _kernel(node)
+                kernels += [kernel] if kernel else []
+        elif node.type == "kernel_call_syntax" and len(launches) < _MOST:
+            launch = _launch(node, outer)
+            launches += [launch] if launch else []
+    notes = (
+        (f"{name} holds text that is no plain CUDA; kernels in it may be missing",) if root.has_error else ()
+    )
+    return CudaSource(name, text, tuple(kernels), tuple(launches), comments, notes)
+
+
+def _kernel(node: Node) -> CudaKernel | None:
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type != "function_declarator":
+        declarator = declarator.child_by_field_name("declarator")
+    if declarator is None:
+        return None
+    name = text_of(declarator.child_by_field_name("declarator"))
+    parameters = declarator.child_by_field_name("parameters")
+    listed = parameters.named_children if parameters is not None else []
+    params = tuple(_param(item) for item in listed if item.type.endswith("parameter_declaration"))
+    scopes: list[str] = []
+    template: tuple[str, ...] = ()
+    parent = node.parent
+    while parent is not None:
+        if parent.type == "namespace_definition":
+            scopes.append(text_of(parent.child_by_field_name("name")) or "(anonymous namespace)")
+        elif parent.type == "template_declaration" and not template:
+            given = parent.child_by_field_name("parameters")
+            template = tuple(text_of(item) for item in (given.named_children if given is not None else []))
+        parent = parent.parent
+    bare = name.rsplit("::", 1)[-1]
+    qualified = "::".join([*reversed(scopes), name])
+    return CudaKernel(bare, qualified, params, template, node.start_point.row + 1, node.end_point.row + 1)
+
+
+def _param(node: Node) -> CudaParam:
+    declarator = node.child_by_field_name("declarator")
+    name = ""
+    if declarator is not None:
+        name = next((text_of(item) for item in walk(declarator) if item.type == "identifier"), "")
+    default = node.child_by_field_name("default_value")
+    end = default.start_byte if default is not None else node.end_byte
+    raw = (node.text or b"")[: end - node.start_byte].decode("utf-8", "replace").rstrip("= \n\t")
+    written = (
+        re.sub(rf"\b{re.escape(name)}\b(?!.*\b{re.escape(name)}\b)", "", raw, count=1, flags=re.S)
+        if name
+        else raw
+    )
+    written = re.sub(r"\b(?:__restrict__|__restrict|restrict|__grid_constant__)\b|/\*.*?\*/", " ", written)
+    written = re.sub(r"\[[^\]]*\]", "*", written)
+    written = re.sub(r"\s*\*\s*", "*", " ".join(written.split()))
+    return CudaParam(name, written, "*" in written)
+
+
+def _launch(node: Node, outer: Scope) -> LiteralLaunch | None:
+    call = node.parent
+    if call is None or call.type != "call_expression":
+        return None
+    callee = text_of(call.child_by_field_name("function"))
+    bare = callee.split("<", 1)[0].rsplit("::", 1)[-1].strip()
+    template = callee[callee.index("<") :] if "<" in callee else ""
+    function = call.parent
+    while function is not None and function.type != "function_definition":
+        function = function.parent
+    scope = function_scope(function, outer) if function is not None else outer
+    parts = [item for item in node.named_children if item.type != "comment"]
+    if not bare or len(parts) < 2:
+        return None
+    shared = scope.evaluate(parts[2]) if len(parts) > 2 else 0
+    return LiteralLaunch(
+        kernel=bare,
+        template_args=template[:400],
+        grid=_extent(scope, parts[0]),
+        block=_extent(scope, parts[1]),
+        shared_bytes=int(shared) if isinstance(shared, (int, float)) and 0 <= shared < 2**31 else None,
+        line=node.start_point.row + 1,
+        text=text_of(node)[:400],
+    )
+
+
+def _extent(scope: Scope, node: Node) -> tuple[int, int, int] | None:
+    value = scope.evaluate(node)
+    if value is None:
+        return None
+    extent = value if isinstance(value, tuple) else (int(value), 1, 1)
+    return extent if all(1 <= item < 2**31 for item in extent) else None
