@@ -49,7 +49,7 @@ class SpecialRegister:
 class Immediate:
     """A constant. ``kind`` is ``int``, ``f32`` (``0f…``) or ``f64`` (``0d…`` and decimal floats).
 
-    ``bits`` is the two's-complement or IEEE pattern (64, 32, 64 bits).
+    ``bits`` is the two's-complement or IEEE pattern (64, 32, 64 bits), never negative.
     """
 
     kind: str
@@ -57,12 +57,12 @@ class Immediate:
 
     @property
     def value(self) -> int | float:
-        """The number meant; an ``int`` is signed unless it needs all 64 bits as unsigned."""
+        """The number meant; an ``int`` is read as signed 64 bits."""
         if self.kind == "f32":
             return float(struct.unpack("<f", struct.pack("<I", self.bits))[0])
         if self.kind == "f64":
             return float(struct.unpack("<d", struct.pack("<Q", self.bits))[0])
-        return self.bits
+        return self.bits - (1 << 64) if self.bits >> 63 else self.bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +80,23 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One element of a vector register, ``%v.x`` (index 0 to 3)."""
+    """One element of a vector register, ``%v.x`` (index 0 to 3).
+
+    ``selector`` holds the written suffix of the video instructions instead (``b0``, ``h1``): bytes or
+    halves of a plain 32-bit register; it is empty for vector elements.
+    """
 
     register: Register
     index: int
+    selector: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Negated:
-    """``!p`` as a source operand."""
+    """``!p`` as a source operand; ``arithmetic`` for the ``-c`` of ``vmad``."""
 
-    operand: Register
+    operand: Register | Component
+    arithmetic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,11 @@ class OperandList:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``[base + offset]``, with the coordinates of tensor and texture forms ``[base, {x, y}]``."""
+    """``[base + offset]``, with the coordinates of tensor and texture forms ``[base, {x, y}]``.
+
+    ``[base, sampler, {x, y}]`` has an :class:`OperandList` of the two as coordinates; ``array[register]``
+    has the array as base and a one-element :class:`OperandList` of the index register as coordinates.
+    """
 
     base: Register | SpecialRegister | Symbol | Immediate | Component | None
     offset: int = 0

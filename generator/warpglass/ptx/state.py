@@ -1,0 +1,193 @@
+"""What the functions of one module share: memos, files, sections, debug strings, diagnostics."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+from warpglass.errors import ParseError
+from warpglass.ptx.lexer import IDENTIFIER, Cursor, Source
+from warpglass.ptx.model import Diagnostic, Guard, Loc, Operand, Variable
+
+__all__ = ["MAX_FAMILY", "Entry", "State"]
+
+#: Members up to which a register family is written out; of a larger one only those in use exist.
+MAX_FAMILY = 1 << 16
+
+_STRING_BYTES = re.compile(rf"(?<![\w$])(?P<label>{IDENTIFIER})\s*+:|\.b8\s+(?P<bytes>[0-9, \t\n]+)")
+_SECTION_STRINGS = re.compile(r"\.section\s++\.debug_str\s*+\{")
+# An unterminated string ends with its line: what a closing quote must follow is said elsewhere.
+_PIECES = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]')
+_SECTION_END = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{}]')
+
+
+@dataclass(slots=True)
+class Entry:
+    """A line that was seen: an instruction, a ``.loc`` (``loc``), or nothing (``opcode`` empty)."""
+
+    opcode: str
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    text: str
+    column: int
+    names: frozenset[str]
+    loc: Loc | None
+    array: str = ""
+
+    def __post_init__(self) -> None:
+        if _ARRAY.search(self.text) is not None:
+            self.array = "["
+
+
+_ARRAY = re.compile(r"[\w$]\[")
+
+
+class State:
+    """Shared by all functions of one text. ``here`` is the place of the construct being read."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.lines: dict[str, Entry] = {}
+        self.operands: dict[str, Operand] = {}
+        self.nothing = Entry("", (), None, "", 0, frozenset(), None)
+        self.files: dict[int, str] = {}
+        self.sections: dict[str, str] = {}
+        self.diagnostics: list[Diagnostic] = []
+        self.here = 0
+        self._said: set[str] = set()
+        self._families: dict[tuple[str, int], list[str]] = {}
+        self._strings: dict[str, int] | None = None
+        self._string_bytes = b""
+
+    # ------------------------------------------------------------ diagnostics
+
+    def say(self, severity: str, message: str, offset: int) -> None:
+        """Add a diagnostic at an offset."""
+        line, column = self.source.place(offset)
+        source_line = self.source.source_line(offset)[:400]
+        self.diagnostics.append(Diagnostic(severity, message, self.source.name, line, column, source_line))
+
+    def once(self, severity: str, message: str, offset: int) -> None:
+        """Add a diagnostic unless the same message was given before."""
+        if message not in self._said:
+            self._said.add(message)
+            self.say(severity, message, offset)
+
+    def report(self, error: ParseError) -> None:
+        """Turn an error into a diagnostic."""
+        self.diagnostics.append(
+            Diagnostic("error", error.message, error.file, error.line, error.column, (error.source_line or "")[:400])
+        )
+
+    # ------------------------------------------------------------ small pieces
+
+    def family(self, prefix: str, count: int) -> list[str]:
+        """The names ``prefix0 … prefix<count-1>``."""
+        key = (prefix, count)
+        if key not in self._families:
+            self._families[key] = [f"{prefix}{i}" for i in range(count)]
+        return self._families[key]
+
+    @staticmethod
+    def renamed(variable: Variable, name: str) -> Variable:
+        """The variable under its unique name."""
+        return variable if variable.name == name else dataclasses.replace(variable, name=name)
+
+    @staticmethod
+    def integers(cursor: Cursor) -> tuple[int, ...]:
+        """Comma-separated integers, possibly none."""
+        found: list[int] = []
+        while cursor.kind == "number":
+            found.append(cursor.integer())
+            if not cursor.accept(","):
+                break
+        return tuple(found)
+
+    @staticmethod
+    def strings(cursor: Cursor) -> list[str]:
+        """Comma-separated strings without their quotes."""
+        found = []
+        while cursor.kind == "string":
+            found.append(cursor.advance()[1:-1])
+            if not cursor.accept(","):
+                break
+        if not found:
+            cursor.fail("expected a string")
+        return found
+
+    # ------------------------------------------------------------ directives allowed anywhere
+
+    def file_directive(self, cursor: Cursor) -> None:
+        """``.file index "path" [, timestamp, size]``."""
+        cursor.advance()
+        index = cursor.integer("a file number")
+        if cursor.kind != "string":
+            cursor.fail("expected a file's name")
+        self.files[index] = cursor.advance()[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+        while cursor.accept(","):
+            cursor.integer()
+        cursor.accept(";")
+
+    def section(self, cursor: Cursor) -> None:
+        """``.section .name { … }``: the content is kept as text."""
+        cursor.advance()
+        name = cursor.advance()
+        if cursor.value != "{":
+            cursor.fail("expected '{' after a section's name")
+        start, depth = cursor.end, 0
+        for match in _SECTION_END.finditer(cursor.text, cursor.start, cursor.limit):
+            piece = match.group()
+            depth += (piece == "{") - (piece == "}")
+            if depth == 0:
+                self.sections[name] = cursor.text[start : match.start()].strip("\n")
+                cursor.seek(match.end())
+                return
+        cursor.fail("the section's closing '}' is missing")
+
+    def unknown_directive(self, cursor: Cursor) -> None:
+        """Report once and skip: to the ``;``, over a braced block, or to the end of the line."""
+        start, word = cursor.start, cursor.value
+        self.once("warning", f"unknown directive '{word[:40]}' is kept as text", start)
+        end_of_line = cursor.text.find("\n", start, cursor.limit)
+        end_of_line = cursor.limit if end_of_line < 0 else end_of_line
+        depth = 0
+        for match in _PIECES.finditer(cursor.text, start, cursor.limit):
+            piece = match.group()
+            if depth == 0 and (match.start() > end_of_line or piece == "}"):
+                break
+            depth += (piece == "{") - (piece == "}")
+            if depth == 0 and piece in (";", "}"):
+                end = match.end()
+                cursor.seek(end)
+                return
+        cursor.seek(end_of_line)
+
+    # ------------------------------------------------------------ debug strings
+
+    def string_at(self, label: str, plus: int) -> str:
+        """The function name that ``function_name label + plus`` means, else the label itself."""
+        if self._strings is None:
+            self._strings, self._string_bytes = self._read_strings()
+        start = self._strings.get(label)
+        if start is None:
+            return label
+        start += plus
+        end = self._string_bytes.find(0, start)
+        return self._string_bytes[start : end if end >= 0 else None].decode("utf-8", "replace") or label
+
+    def _read_strings(self) -> tuple[dict[str, int], bytes]:
+        """Labels and bytes of ``.section .debug_str``, which stands after the functions that use it."""
+        places: dict[str, int] = {}
+        data = bytearray()
+        section = _SECTION_STRINGS.search(self.source.text)
+        if section is None:
+            return places, b""
+        close = self.source.text.find("}", section.end())
+        content = self.source.text[section.end() : close if close >= 0 else None]
+        for match in _STRING_BYTES.finditer(content):
+            if match["label"] is not None:
+                places[match["label"]] = len(data)
+            else:
+                data.extend(int(n) & 0xFF for n in re.findall(r"[0-9]{1,3}", match["bytes"]))
+        return places, bytes(data)
