@@ -1,0 +1,127 @@
+"""The profiler's details page as text (``details.txt``, or what a terminal showed)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from warpglass.errors import ParseError
+from warpglass.ncu.exports import normal_unit
+from warpglass.ncu.locale import infer_locale, to_value
+from warpglass.ncu.model import Launch, Metric, Report, Rule, RuleMessage, Session
+
+__all__ = ["parse_details_text"]
+
+#: ``name(args) (grid)x(block), Context 1, Stream 7, Device 0, CC 8.6``, or older with a date for the shape.
+_KERNEL = re.compile(
+    r"^ {0,2}(?P<name>\S.*?)(?: \((?P<grid>\d+, ?\d+, ?\d+)\)x\((?P<block>\d+, ?\d+, ?\d+)\))?"
+    r"(?:, \d{4}-\w{3}-\d{2} \d{2}:\d{2}:\d{2})?, Context (?P<context>\d+), Stream (?P<stream>\d+)"
+    r"(?:, Device \d+, CC (?P<cc>[\d.]+))?\s*$"
+)
+_SECTION = re.compile(r"^ {4}Section: (?P<name>.+?)\s*$")
+_RULE = re.compile(r"^ {4}(?P<type>INF|WRN|ERR|OPT)   (?P<text>.*)$")
+_SPEEDUP = re.compile(r"^Est\. (?P<local>Local )?Speedup: (?P<gain>[\d.,]+)%\s*(?P<text>.*)$")
+#: Three columns set apart by at least two blanks: name, unit (may be missing), value.
+_ROW = re.compile(r"^ {4}(?P<name>\S.*?)(?: {2,}(?P<unit>\S+))? {2,}(?P<value>[^\s].*?)\s*$")
+_TYPES = {"INF": "info", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+
+
+@dataclass(slots=True)
+class _Draft:
+    name: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    context: int
+    stream: int
+    rows: list[tuple[str, str, str, str]] = field(default_factory=list)
+    rules: list[tuple[str, str, list[str]]] = field(default_factory=list)
+
+
+def _dims(text: str | None) -> tuple[int, int, int]:
+    if text is None:
+        return (0, 0, 0)
+    x, y, z = (int(part) for part in text.split(","))
+    return (x, y, z)
+
+
+def parse_details_text(text: str, name: str = "<text>") -> Report:
+    """Read a details page. Metric names are the page's labels, prefixed by their section.
+
+    Raises :class:`ParseError` where no line names a kernel.
+    """
+    drafts: list[_Draft] = []
+    section = ""
+    open_rule: list[str] | None = None
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if line.startswith("=="):
+            continue
+        if match := _KERNEL.match(line):
+            drafts.append(
+                _Draft(
+                    match["name"],
+                    _dims(match["grid"]),
+                    _dims(match["block"]),
+                    int(match["context"]),
+                    int(match["stream"]),
+                )
+            )
+            section, open_rule = "", None
+            continue
+        if not drafts:
+            continue
+        if match := _SECTION.match(line):
+            section, open_rule = match["name"], None
+        elif match := _RULE.match(line):
+            open_rule = [match["text"]]
+            drafts[-1].rules.append((section, match["type"], open_rule))
+        elif open_rule is not None and line.startswith(" " * 10):
+            open_rule.append(line.strip())
+        elif line.strip().startswith("-----") or not line.strip():
+            open_rule = None
+        elif match := _ROW.match(line):
+            if match["name"] != "Metric Name":
+                drafts[-1].rows.append((section, match["name"], match["unit"] or "", match["value"]))
+    if not drafts:
+        hint = "export with `ncu --page details`, or hand over the report itself"
+        raise ParseError("no kernel line found", file=name, line=1, column=1, hint=hint)
+    locale = infer_locale((value, unit == "%") for d in drafts for _, _, unit, value in d.rows)
+    launches = []
+    for index, draft in enumerate(drafts):
+        metrics: dict[str, Metric] = {}
+        for in_section, label, raw_unit, raw in draft.rows:
+            unit, value = normal_unit(raw_unit, to_value(raw, locale))
+            full = f"{in_section}: {label}" if in_section else label
+            metrics[full] = Metric(full, value, unit)
+        launches.append(
+            Launch(
+                index=index,
+                mangled="",
+                function=draft.name.split("(", 1)[0],
+                demangled=draft.name,
+                grid=draft.grid,
+                block=draft.block,
+                context=draft.context,
+                stream=draft.stream,
+                thread=0,
+                process=None,
+                metrics=metrics,
+                rules=tuple(_rule(*rule) for rule in draft.rules),
+                nvtx=(),
+                call_stack=(),
+                source_reference=None,
+            )
+        )
+    session = Session(None, None, None, None, None, None, None, None, {}, {})
+    return Report(name, 0, tuple(launches), {}, session, ())
+
+
+def _rule(section: str, kind: str, lines: list[str]) -> Rule:
+    text = " ".join(part for part in lines if part)
+    gain: float | None = None
+    scope: str | None = None
+    if match := _SPEEDUP.match(text):
+        gain = float(match["gain"].replace(",", "."))
+        scope = "local" if match["local"] else "global"
+        text = match["text"]
+    message = RuleMessage(_TYPES[kind], "", text, gain, scope)
+    return Rule(section or kind, section or kind, section, (message,))

@@ -1,0 +1,222 @@
+"""CSV exports of the profiler's details and raw pages, in every style it has written since 2020.
+
+Columns are found by their header names, never by their number: two different 15-column layouts exist.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from warpglass.errors import ParseError
+from warpglass.ncu.locale import infer_locale, to_value
+from warpglass.ncu.model import Launch, Metric, Report, Rule, RuleMessage, Session, Value
+
+__all__ = ["normal_unit", "parse_csv"]
+
+_ID_COLUMNS = frozenset(
+    {
+        "ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Kernel Time", "Context", "Stream",
+        "Block Size", "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit",
+        "Metric Value", "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type",
+        "Estimated Speedup", "Body Item Label", "Invocations", "Minimum", "Maximum", "Average",
+        "Range Name", "thread Domain:Push/Pop",
+    }
+)  # fmt: skip
+_LAUNCH_KEY = ("ID", "Process ID", "Kernel Name", "Kernel Time", "Block Size", "Grid Size")
+_DIMS = re.compile(r"(\d+)\D+(\d+)\D+(\d+)")
+_RULE_TYPES = {"INF": "info", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+_EMPTY_SESSION = Session(None, None, None, None, None, None, None, None, {}, {})
+
+#: Unit spellings that drifted between versions, and the scale to the base unit.
+_UNITS: dict[str, tuple[str, float]] = {
+    "nsecond": ("ns", 1), "ns": ("ns", 1), "usecond": ("ns", 1e3), "us": ("ns", 1e3), "msecond": ("ns", 1e6),
+    "ms": ("ns", 1e6), "second": ("ns", 1e9), "s": ("ns", 1e9),
+    "byte": ("byte", 1), "Kbyte": ("byte", 1e3), "Mbyte": ("byte", 1e6), "Gbyte": ("byte", 1e9),
+    "KB": ("byte", 1e3), "MB": ("byte", 1e6), "GB": ("byte", 1e9),
+    "byte/second": ("byte/s", 1), "byte/s": ("byte/s", 1), "Kbyte/second": ("byte/s", 1e3),
+    "Kbyte/s": ("byte/s", 1e3), "Mbyte/second": ("byte/s", 1e6), "Mbyte/s": ("byte/s", 1e6),
+    "Gbyte/second": ("byte/s", 1e9), "Gbyte/s": ("byte/s", 1e9), "Tbyte/s": ("byte/s", 1e12),
+    "hz": ("hz", 1), "Hz": ("hz", 1), "Khz": ("hz", 1e3), "Mhz": ("hz", 1e6), "Ghz": ("hz", 1e9),
+    "cycle/second": ("hz", 1), "cycle/nsecond": ("hz", 1e9), "cycle/usecond": ("hz", 1e6),
+    "cycle/s": ("hz", 1), "cycle/ns": ("hz", 1e9), "cycle/us": ("hz", 1e6),
+    "Kbyte/block": ("byte/block", 1e3), "byte/block": ("byte/block", 1),
+}  # fmt: skip
+
+
+def normal_unit(unit: str, value: Value) -> tuple[str, Value]:
+    """The base unit and the value in it; unknown units pass unchanged."""
+    known = _UNITS.get(unit)
+    if known is None or not isinstance(value, (int, float)):
+        return (known[0] if known else unit), value
+    name, scale = known
+    return name, value if scale == 1 else float(value) * scale
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A launch while its rows are collected."""
+
+    identity: dict[str, str]
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    rules: dict[str, list[RuleMessage]] = field(default_factory=dict)
+    sections: dict[str, str] = field(default_factory=dict)
+
+
+def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, preamble and ``==…==`` lines dropped."""
+    lines = text.split("\n")
+    start = next(
+        (
+            i
+            for i, line in enumerate(lines)
+            if line.lstrip("﻿").startswith(('"ID"', "ID,")) or ('"Kernel Name"' in line and "," in line)
+        ),
+        None,
+    )
+    if start is None:
+        hint = "export with `ncu --csv --page details` or `--page raw`"
+        if "No kernels were profiled" in text:
+            hint = "the profiler says that no kernels were profiled: check the kernel filter and the launch"
+        raise ParseError(
+            "no CSV header found: no line starts with the column ID", file=name, line=1, column=1, hint=hint
+        )
+    kept = (line for line in lines[start:] if not line.startswith("=="))
+    # A cell may be as long as a C++ name of templates; the default limit of 128 KiB is not enough.
+    csv.field_size_limit(1 << 24)
+    try:
+        rows = list(csv.reader(io.StringIO("\n".join(kept))))
+    except csv.Error as error:
+        raise ParseError(f"the CSV is broken: {error}", file=name, line=start + 1, column=1) from None
+    header = [cell.strip().lstrip("﻿") for cell in rows[0]]
+    return header, [row for row in rows[1:] if any(cell.strip() for cell in row)]
+
+
+def _identity(header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
+    return {name: row[i] for i, name in enumerate(header) if name in _ID_COLUMNS and i < len(row)}
+
+
+def _dims(text: str) -> tuple[int, int, int]:
+    match = _DIMS.search(text)
+    return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
+
+
+def _pid(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
+
+
+def parse_csv(text: str, name: str = "<csv>") -> Report:
+    """Read an export. Raises :class:`ParseError` where there is no header; odd rows become problems."""
+    text = text.replace("\r\n", "\n")
+    header, rows = _body(text, name)
+    problems: list[str] = []
+    if "Metric Name" in header:
+        drafts = _details(header, rows, problems)
+    else:
+        drafts = _raw(header, rows, problems)
+    launches = tuple(_launch(i, draft) for i, draft in enumerate(drafts))
+    return Report(name, 0, launches, {}, _EMPTY_SESSION, tuple(dict.fromkeys(problems)))
+
+
+def _launch(index: int, draft: _Draft) -> Launch:
+    identity = draft.identity
+    kernel = identity.get("Kernel Name", "")
+    return Launch(
+        index=index,
+        mangled="",
+        function=kernel.split("(", 1)[0],
+        demangled=kernel,
+        grid=_dims(identity.get("Grid Size", "")),
+        block=_dims(identity.get("Block Size", "")),
+        context=_pid(identity.get("Context", "")) or 0,
+        stream=_pid(identity.get("Stream", "")) or 0,
+        thread=0,
+        process=_pid(identity.get("Process ID", "")),
+        metrics=draft.metrics,
+        rules=tuple(
+            Rule(rule, rule, draft.sections.get(rule, ""), tuple(found))
+            for rule, found in draft.rules.items()
+        ),
+        nvtx=(),
+        call_stack=(),
+        source_reference=None,
+    )
+
+
+def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> list[_Draft]:
+    column = {name: i for i, name in enumerate(header)}
+    summary = "Average" in column and "Metric Value" not in column
+    value_column = column.get("Average" if summary else "Metric Value")
+    if value_column is None:
+        problems.append("the CSV has no column Metric Value: nothing can be read from it")
+        return []
+    unit_column = column.get("Metric Unit")
+
+    def cell(row: Sequence[str], index: int | None) -> str:
+        return row[index].strip() if index is not None and index < len(row) else ""
+
+    locale = infer_locale((cell(r, value_column), cell(r, unit_column) == "%") for r in rows)
+    drafts: dict[tuple[str, ...], _Draft] = {}
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            problems.append(f"a row has {len(row)} cells where the header has {len(header)} (row {number})")
+            if len(row) <= value_column:
+                continue
+        identity = _identity(header, row)
+        # Two reports in one file repeat their ids: kernel, process and time keep their launches apart.
+        key = tuple(identity.get(k, "") for k in _LAUNCH_KEY)
+        draft = drafts.setdefault(key, _Draft(identity))
+        if metric := cell(row, column["Metric Name"]):
+            unit, value = normal_unit(cell(row, unit_column), to_value(cell(row, value_column), locale))
+            draft.metrics[metric] = Metric(metric, value, unit)
+        if rule := cell(row, column.get("Rule Name")):
+            gain = to_value(cell(row, column.get("Estimated Speedup")), locale)
+            kind = cell(row, column.get("Rule Type"))
+            draft.sections.setdefault(rule, cell(row, column.get("Section Name")))
+            draft.rules.setdefault(rule, []).append(
+                RuleMessage(
+                    _RULE_TYPES.get(kind, kind.lower() or "info"),
+                    "",
+                    cell(row, column.get("Rule Description")),
+                    float(gain) if isinstance(gain, (int, float)) else None,
+                    cell(row, column.get("Estimated Speedup Type")) or None,
+                )
+            )
+    return list(drafts.values())
+
+
+def _raw(header: list[str], rows: list[list[str]], problems: list[str]) -> list[_Draft]:
+    metrics = [(i, name) for i, name in enumerate(header) if name not in _ID_COLUMNS]
+    if not metrics:
+        problems.append("the CSV has neither a column Metric Name nor one for each metric")
+        return []
+    units = [""] * len(header)
+    id_column = header.index("ID") if "ID" in header else 0
+    if rows and not rows[0][id_column].strip():
+        # The row behind the header names the units; its id cells are empty.
+        units = [unit.strip() for unit in rows[0]] + [""] * len(header)
+        rows = rows[1:]
+    locale = infer_locale(_cells(rows, metrics, units))
+    drafts = []
+    for number, row in enumerate(rows, start=3):
+        if len(row) != len(header):
+            problems.append(f"a row has {len(row)} cells where the header has {len(header)} (row {number})")
+        draft = _Draft(_identity(header, row))
+        for i, name in metrics:
+            if i < len(row):
+                unit, value = normal_unit(units[i], to_value(row[i], locale))
+                draft.metrics[name] = Metric(name, value, unit)
+        drafts.append(draft)
+    return drafts
+
+
+def _cells(
+    rows: Sequence[Sequence[str]], metrics: Sequence[tuple[int, str]], units: Sequence[str]
+) -> Iterator[tuple[str, bool]]:
+    for row in rows:
+        for i, _ in metrics:
+            if i < len(row):
+                yield row[i].strip(), units[i] == "%"
