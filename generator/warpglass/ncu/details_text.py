@@ -78,9 +78,8 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
             open_rule.append(line.strip())
         elif line.strip().startswith("-----") or not line.strip():
             open_rule = None
-        elif match := _ROW.match(line):
-            if match["name"] != "Metric Name":
-                drafts[-1].rows.append((section, match["name"], match["unit"] or "", match["value"]))
+        elif (match := _ROW.match(line)) and match["name"] != "Metric Name":
+            drafts[-1].rows.append((section, match["name"], match["unit"] or "", match["value"]))
     if not drafts:
         hint = "export with `ncu --page details`, or hand over the report itself"
         raise ParseError("no kernel line found", file=name, line=1, column=1, hint=hint)
