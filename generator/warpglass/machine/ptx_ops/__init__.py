@@ -6,7 +6,6 @@ its type) to a builder, which turns modifiers and operand shape into formats and
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from warpglass.machine.ptx_ops import arithmetic, conversion, floating, logic, move, predicate, warp
@@ -73,6 +72,13 @@ def lower(instruction: Instruction) -> LaneOp | WarpOp | None:
     source_types = tuple(map(container, source_formats))
     if meaning.warp:
         return WarpOp(
-            dests, dest_types, sources, source_types, meaning.fn, dest_formats, source_formats, meaning.membermask
+            dests,
+            dest_types,
+            sources,
+            source_types,
+            meaning.fn,
+            dest_formats,
+            source_formats,
+            meaning.membermask,
         )
     return LaneOp(dests, dest_types, sources, source_types, meaning.fn, dest_formats, source_formats)
