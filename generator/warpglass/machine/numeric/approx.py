@@ -47,7 +47,7 @@ def unary_f32(name: str, a: Array) -> Array:
 
 
 def divide_approx(a: Array, b: Array) -> Array:
-    """``div.approx.f32``: for \\|b\\| above 2^126 a signed zero, or NaN where a is infinite (PTX ISA, div)."""
+    """``div.approx.f32``: where \\|b\\| is above 2^126 a signed zero, or NaN for infinite a (PTX ISA)."""
     x, y = a.view(np.float32), b.view(np.float32)
     quotient = float32.canonical(x / y)
     huge = (np.abs(y) > np.float32(2.0**126)) & np.isfinite(y) & ~np.isnan(x)

@@ -1,5 +1,8 @@
 """Bit fields, shifts, permutations and counts on unsigned containers."""
 
+# numpy types operators on generic arrays as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import Any
@@ -20,8 +23,8 @@ _SIGNED: dict[np.dtype[Any], type[np.signedinteger[Any]]] = {
     np.dtype(np.uint32): np.int32,
     np.dtype(np.uint64): np.int64,
 }
-_U32 = np.uint32
-_U64 = np.uint64
+_U32: Any = np.uint32
+_U64: Any = np.uint64
 
 
 def width_of(a: Array) -> int:

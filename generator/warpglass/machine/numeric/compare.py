@@ -1,5 +1,8 @@
 """Comparison operators of setp, set and vset."""
 
+# numpy types operators on generic arrays as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import numpy as np
 
 from warpglass.machine.numeric.bits import Array
 
-__all__ = ["BOOLEAN", "FLOAT", "INTEGER"]
+__all__ = ["BOOLEAN", "FLOAT", "INTEGER", "Compare"]
 
 Compare = Callable[[Array, Array], Array]
 

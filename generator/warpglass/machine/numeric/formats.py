@@ -6,6 +6,9 @@ also reached from a float64 that was rounded to odd: with at least two bits to s
 then equals one rounding of the exact value, in every mode.
 """
 
+# numpy types operators on generic arrays as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from dataclasses import dataclass

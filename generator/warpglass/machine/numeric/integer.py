@@ -1,5 +1,8 @@
 """Integer arithmetic in two's complement on unsigned containers of 16, 32 and 64 bits."""
 
+# numpy types operators on generic arrays as Any.
+# mypy: disable-error-code="no-any-return"
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,9 +16,9 @@ __all__ = [
     "mul_high", "mul_wide", "remainder", "sad", "saturating_add", "saturating_sub", "sub_borrow",
 ]  # fmt: skip
 
-_U32 = np.uint32
-_U64 = np.uint64
-_I64 = np.int64
+_U32: Any = np.uint32
+_U64: Any = np.uint64
+_I64: Any = np.int64
 _WIDER: dict[int, type[np.unsignedinteger[Any]]] = {16: np.uint32, 32: np.uint64}
 
 

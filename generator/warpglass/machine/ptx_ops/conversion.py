@@ -6,7 +6,7 @@ import numpy as np
 
 from warpglass.machine.numeric import convert, float32
 from warpglass.machine.numeric.bits import Array
-from warpglass.machine.numeric.formats import FORMATS, decode, round_f64
+from warpglass.machine.numeric.formats import FORMATS, round_f64
 from warpglass.machine.ptx_ops.opcode import Meaning, Opcode, Shape, Table, kind_of
 
 __all__ = ["TABLE"]
@@ -100,7 +100,5 @@ def _pack(op: Opcode, shape: Shape) -> Meaning:
 
     return Meaning(("b32",), (source, source, "b32") if three else (source, source), fn)
 
-
-_ = decode
 
 TABLE: Table = {("cvt", "*"): _cvt}

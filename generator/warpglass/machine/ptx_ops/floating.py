@@ -98,7 +98,7 @@ def _div64(op: Opcode, _: Shape) -> Meaning:
 
 
 def _rcp(op: Opcode, _: Shape) -> Meaning:
-    mode, one = op.rounding, np.uint32(0x3F800000)
+    mode, one = op.rounding, np.array(0x3F800000, dtype=np.uint32)
     core: Core = lambda a: float32.divide(one, a, mode)  # noqa: E731
     return Meaning(("f32",), ("f32",), wrapped_f32(core, 1, op.has("ftz"), False))
 
@@ -106,10 +106,8 @@ def _rcp(op: Opcode, _: Shape) -> Meaning:
 def _rcp64(op: Opcode, _: Shape) -> Meaning:
     if op.has("approx"):
         return Meaning(("f64",), ("f64",), lambda a: (approx.rcp_f64(a),))
-    mode, one = op.rounding, np.float64(1.0).view(np.uint64)
-    return Meaning(
-        ("f64",), ("f64",), lambda a: (float64.divide(np.broadcast_to(one, np.shape(a)), a, mode),)
-    )
+    mode, one = op.rounding, np.array(1.0).view(np.uint64)
+    return Meaning(("f64",), ("f64",), lambda a: (float64.divide(one, a, mode),))
 
 
 def _sqrt(op: Opcode, _: Shape) -> Meaning:

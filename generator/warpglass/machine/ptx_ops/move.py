@@ -47,7 +47,7 @@ def _pack(op: Opcode, total: int, count: int) -> Meaning:
     return Meaning((op.type,), (f"b{part}",) * count, lambda *xs: (_joined(xs, part, kind),))
 
 
-def _joined(xs: tuple[Array, ...], part: int, kind: type[np.unsignedinteger]) -> Array:  # type: ignore[type-arg]
+def _joined(xs: tuple[Array, ...], part: int, kind: type[np.unsignedinteger]) -> Array:
     result = xs[0].astype(kind) if part > 8 else xs[0].astype(kind) & kind(0xFF)
     for index, x in enumerate(xs[1:], start=1):
         piece = x.astype(kind) if part > 8 else x.astype(kind) & kind(0xFF)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from warpglass.machine.numeric import compare
 from warpglass.machine.numeric.bits import Array, signed
 from warpglass.machine.numeric.convert import value_of
 from warpglass.machine.numeric.float32 import flush
-from warpglass.machine.ptx_ops.model import LaneFunction
 from warpglass.machine.ptx_ops.opcode import Meaning, Opcode, Shape, Table, kind_of, width
 
 __all__ = ["TABLE", "comparison"]
 
 
-def _view(type_name: str, ftz: bool) -> LaneFunction | None:
+def _view(type_name: str, ftz: bool) -> Callable[[Array], Array] | None:
     """How a container is seen for comparing: a function to a numpy array, or None for as it is."""
     if type_name == "f32":
         if ftz:
@@ -31,7 +33,7 @@ def _view(type_name: str, ftz: bool) -> LaneFunction | None:
     return None
 
 
-def comparison(op: Opcode, type_name: str) -> LaneFunction:
+def comparison(op: Opcode, type_name: str) -> compare.Compare:
     """``(a, b) -> bool array`` of the opcode's comparison operator on containers of a type."""
     is_float = kind_of(type_name) in ("f32", "f64", "half")
     table = compare.FLOAT if is_float else compare.INTEGER
@@ -88,12 +90,13 @@ def _setp_pair(op: Opcode, shape: Shape) -> Meaning:
 
 def _true(dest: str) -> Array:
     """What ``set`` writes for true: all ones for integers, 1.0 for floats."""
-    one: dict[str, Array] = {
+    one: dict[str, Any] = {
         "f32": np.uint32(0x3F800000), "f16": np.uint16(0x3C00), "bf16": np.uint16(0x3F80),
         "u32": np.uint32(0xFFFFFFFF), "s32": np.uint32(0xFFFFFFFF), "b32": np.uint32(0xFFFFFFFF),
         "u16": np.uint16(0xFFFF), "s16": np.uint16(0xFFFF),
-    }  # type: ignore[dict-item]  # fmt: skip
-    return one[dest]
+    }  # fmt: skip
+    result: Array = one[dest]
+    return result
 
 
 def _set(op: Opcode, shape: Shape) -> Meaning:
@@ -130,14 +133,21 @@ def _set_pair(op: Opcode, shape: Shape) -> Meaning:
 
 
 def _selp(op: Opcode, _: Shape) -> Meaning:
-    return Meaning((op.type,), (op.type, op.type, "pred"), lambda a, b, p: (np.where(p, a, b),))
+    def fn(a: Array, b: Array, p: Array) -> tuple[Array, ...]:
+        return (np.where(p, a, b),)
+
+    return Meaning((op.type,), (op.type, op.type, "pred"), fn)
 
 
 def _slct(op: Opcode, _: Shape) -> Meaning:
     """``c >= 0 ? a : b``; a NaN selects b, and -0 counts as 0."""
     dest, by = op.types
     if by == "s32":
-        return Meaning((dest,), (dest, dest, by), lambda a, b, c: (np.where(signed(c) >= 0, a, b),))
+
+        def by_integer(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
+            return (np.where(signed(c) >= 0, a, b),)
+
+        return Meaning((dest,), (dest, dest, by), by_integer)
     ftz = op.has("ftz")
 
     def fn(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
@@ -153,7 +163,7 @@ def _testp(op: Opcode, _: Shape) -> Meaning:
 
     def fn(a: Array) -> tuple[Array, ...]:
         x = value_of(a, op.type)
-        tests = {
+        tests: dict[str, Callable[[], Array]] = {
             "finite": lambda: np.isfinite(x),
             "infinite": lambda: np.isinf(x),
             "number": lambda: ~np.isnan(x),
