@@ -1,0 +1,123 @@
+// Interactive figures: inflates the chart library when a figure is first seen, and draws in the page's colours.
+
+/**
+ * @typedef {{data: any[], layout: Record<string, any>}} ChartSpec
+ * @typedef {{newPlot: (node: HTMLElement, data: any[], layout: any, config: any) => Promise<unknown>}} ChartLibrary
+ */
+
+/** @type {Promise<ChartLibrary> | null} */
+let chartsLibrary = null;
+
+/** @param {string} text base64 @returns {Uint8Array<ArrayBuffer>} */
+function chartsBytes(text) {
+  const raw = atob(text.trim());
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+/**
+ * The library that the page carries. It runs as a script from a blob: the page's policy trusts what this
+ * module makes, and nothing else.
+ * @returns {Promise<ChartLibrary>}
+ */
+function chartsLoad() {
+  chartsLibrary ??= (async () => {
+    const store = document.getElementById('wg-plotly');
+    if (!store) throw new Error('this page carries no chart library');
+    const packed = new Blob([chartsBytes(store.textContent ?? '')]);
+    const code = await new Response(packed.stream().pipeThrough(new DecompressionStream('gzip'))).blob();
+    const url = URL.createObjectURL(new Blob([code], { type: 'text/javascript' }));
+    await new Promise((resolve, reject) => {
+      const script = document.createElement('script');
+      script.src = url;
+      script.addEventListener('load', resolve);
+      script.addEventListener('error', () => reject(new Error('the chart library did not start')));
+      document.head.append(script);
+    });
+    URL.revokeObjectURL(url);
+    return /** @type {any} */ (globalThis).Plotly;
+  })();
+  return chartsLibrary;
+}
+
+/**
+ * The same value with colour names like `$series-1` replaced by what the page's style sheet says now.
+ * @param {any} value
+ * @param {(name: string) => string} color
+ * @returns {any}
+ */
+export function chartsColored(value, color) {
+  if (typeof value === 'string') return /^\$[a-z][a-z0-9-]*$/.test(value) ? color(value.slice(1)) : value;
+  if (Array.isArray(value)) return value.map((item) => chartsColored(item, color));
+  if (value && typeof value === 'object') {
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, chartsColored(item, color)]));
+  }
+  return value;
+}
+
+/**
+ * Layout that every figure of the page shares; the figure's own wins.
+ * @param {Record<string, any>} layout
+ */
+export function chartsLayout(layout) {
+  const axis = { gridcolor: '$border', zerolinecolor: '$border-strong', linecolor: '$border-strong', automargin: true };
+  return {
+    margin: { l: 8, r: 16, t: 8, b: 36 },
+    paper_bgcolor: 'rgba(0,0,0,0)',
+    plot_bgcolor: 'rgba(0,0,0,0)',
+    hoverlabel: { bgcolor: '$panel-2', bordercolor: '$border-strong', font: { color: '$fg' } },
+    ...layout,
+    font: { family: 'system-ui, sans-serif', size: 12, color: '$fg', ...layout.font },
+    xaxis: { ...axis, ...layout.xaxis },
+    yaxis: { ...axis, ...layout.yaxis },
+  };
+}
+
+/** @param {HTMLElement} figure */
+async function chartsDraw(figure) {
+  const spec = figure.querySelector('.chart-spec');
+  const live = /** @type {HTMLElement | null} */ (figure.querySelector('.chart-live'));
+  const fixed = /** @type {HTMLElement | null} */ (figure.querySelector('.chart-static'));
+  if (!spec || !live || !fixed) return;
+  try {
+    const library = await chartsLoad();
+    const style = getComputedStyle(document.documentElement);
+    /** @param {string} name */
+    const color = (name) => style.getPropertyValue(`--${name}`).trim() || style.color;
+    /** @type {ChartSpec} */
+    const { data, layout } = JSON.parse(spec.textContent ?? '');
+    live.hidden = false;
+    fixed.hidden = true;
+    await library.newPlot(live, chartsColored(data, color), chartsColored(chartsLayout(layout), color), {
+      displayModeBar: false,
+      responsive: true,
+      scrollZoom: false,
+    });
+  } catch (error) {
+    // The static figure says the same; keep it.
+    live.hidden = true;
+    fixed.hidden = false;
+    console.info(`figure stays static: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Makes the page's figures interactive as they come into view, and redraws them when the theme changes. */
+export function initCharts() {
+  if (!document.getElementById('wg-plotly') || !('IntersectionObserver' in window)) return;
+  /** @type {Set<HTMLElement>} */
+  const drawn = new Set();
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      const figure = /** @type {HTMLElement} */ (entry.target);
+      observer.unobserve(figure);
+      drawn.add(figure);
+      void chartsDraw(figure);
+    }
+  });
+  for (const figure of document.querySelectorAll('figure[data-chart]')) observer.observe(figure);
+  document.addEventListener('wg-theme', () => {
+    for (const figure of drawn) void chartsDraw(figure);
+  });
+}
