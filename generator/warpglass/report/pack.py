@@ -1,0 +1,104 @@
+"""Packs trace columns for the page: little-endian byte planes, gzip, base64 (docs/json-schema.md)."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["gzip_bytes", "pack_column", "pack_report", "unpack_column"]
+
+#: Columns that grow slowly along a trace: stored as differences where that is smaller.
+_RISING = frozenset({"round", "step", "offset", "data_offset", "pc", "group", "mask"})
+#: Below this a list in the page is shorter than its packed form.
+_MIN_PACKED = 64
+_WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+
+
+def gzip_bytes(data: bytes, level: int = 9) -> bytes:
+    """``data`` as gzip with no time, name or system in its header, so the same on every Python."""
+    squeeze = zlib.compressobj(level, zlib.DEFLATED, -15, 9)
+    body = squeeze.compress(data) + squeeze.flush()
+    header = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
+    return header + body + struct.pack("<II", zlib.crc32(data), len(data) & 0xFFFFFFFF)
+
+
+def _planes(values: npt.NDArray[np.unsignedinteger[Any]]) -> bytes:
+    width = values.dtype.itemsize
+    little = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False))
+    return little.view(np.uint8).reshape(-1, width).T.tobytes()
+
+
+def pack_column(values: Any, *, rising: bool = False) -> dict[str, Any] | None:
+    """Packed form of a column of integers from 0 below 2**64, or None where it cannot be packed.
+
+    ``rising`` also tries differences modulo 2**32 and keeps the smaller form.
+    """
+    if not len(values):
+        return None
+    try:
+        array = np.asarray(values)
+        if array.ndim != 1 or array.dtype.kind not in "iu" or int(array.min()) < 0:
+            return None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    top = int(array.max())
+    kind = "u8" if top < 2**8 else "u16" if top < 2**16 else "u32" if top < 2**32 else "u64"
+    typed = array.astype(f"u{_WIDTHS[kind]}")
+    best = gzip_bytes(_planes(typed))
+    packed: dict[str, Any] = {"$": kind, "n": len(typed)}
+    if rising and kind != "u64":
+        wide = typed.astype(np.uint32)
+        steps = np.diff(wide, prepend=np.uint32(0))
+        other = gzip_bytes(_planes(steps))
+        if len(other) < len(best):
+            best = other
+            packed.update({"$": "u32", "x": "delta"})
+    packed["d"] = base64.b64encode(best).decode("ascii")
+    return packed
+
+
+def unpack_column(packed: Mapping[str, Any]) -> list[int]:
+    """Inverse of :func:`pack_column`; the reference for the page's own decoder."""
+    raw = zlib.decompress(base64.b64decode(packed["d"]), wbits=31)
+    width = _WIDTHS[packed["$"]]
+    planes = np.frombuffer(raw, np.uint8).reshape(width, packed["n"]).T
+    values = np.ascontiguousarray(planes).view(f"<u{width}").ravel()
+    if packed.get("x") == "delta":
+        values = np.cumsum(values, dtype=np.uint32)
+    out: list[int] = values.tolist()
+    return out
+
+
+def _pack_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, column in columns.items():
+        packed = None
+        if isinstance(column, list) and len(column) >= _MIN_PACKED:
+            packed = pack_column(column, rising=name in _RISING)
+        out[name] = column if packed is None else packed
+    return out
+
+
+def pack_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """One trace with its columns, values, accesses and barriers packed."""
+    return {
+        key: _pack_columns(value) if isinstance(value, Mapping) else value for key, value in trace.items()
+    }
+
+
+def pack_report(report: Mapping[str, Any]) -> dict[str, Any]:
+    """A shallow copy of the report in which every trace column of every run is packed."""
+    launches = []
+    for launch in report.get("launches") or []:
+        runs = [
+            {**run, "traces": [pack_trace(trace) for trace in run.get("traces") or []]}
+            for run in launch.get("runs") or []
+        ]
+        launches.append({**launch, "runs": runs})
+    return {**report, "launches": launches}

@@ -1,0 +1,74 @@
+"""Checks that a dict is a report: the JSON Schema beside this file, and what a schema cannot say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError, best_match
+
+from warpglass.errors import InputError
+
+__all__ = ["SCHEMA", "check_report", "problems", "report_schema"]
+
+SCHEMA = "warpglass-report/1"
+
+
+@cache
+def report_schema() -> Mapping[str, Any]:
+    """The JSON Schema of a report."""
+    text = resources.files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(report_schema())
+
+
+def _where(error: ValidationError) -> str:
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path)
+    return f"report{path}"
+
+
+def problems(report: Any) -> Iterator[str]:
+    """Everything that keeps ``report`` from being one, a line each: the best match of the schema first."""
+    error = best_match(_validator().iter_errors(report))
+    if error is not None:
+        message = error.message if len(error.message) <= 200 else f"{error.message[:200]}…"
+        yield f"{_where(error)}: {message}"
+        return
+    yield from _column_problems(report)
+
+
+def _column_problems(report: Mapping[str, Any]) -> Iterator[str]:
+    """Columns of unequal length, and indexes that point nowhere."""
+    for number, launch in enumerate(report["launches"]):
+        primary, runs = launch.get("primary"), launch["runs"]
+        if primary is not None and runs and primary >= len(runs):
+            yield f"report.launches[{number}].primary: there are {len(runs)} runs"
+        for index, run in enumerate(runs):
+            here = f"report.launches[{number}].runs[{index}]"
+            tables = {"profile": run.get("profile") or {}}
+            if run.get("code"):
+                tables["code.instructions"] = run["code"]["instructions"]
+            for position, trace in enumerate(run.get("traces") or []):
+                tables[f"traces[{position}].columns"] = trace["columns"]
+            for name, table in tables.items():
+                lengths = {len(column) for column in table.values()}
+                if len(lengths) > 1:
+                    yield f"{here}.{name}: columns of different length {sorted(lengths)}"
+
+
+def check_report(report: Any) -> None:
+    """Raise InputError with the first problem where ``report`` is no report of this version."""
+    if isinstance(report, Mapping) and str(report.get("schema", "")).startswith("warpglass-report/"):
+        if report["schema"] != SCHEMA:
+            raise InputError(f"the report has schema {report['schema']!r}; this version reads {SCHEMA!r}")
+    for problem in problems(report):
+        raise InputError(f"not a report: {problem}")

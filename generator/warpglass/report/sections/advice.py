@@ -1,0 +1,39 @@
+"""Advice, foremost first; absent until an analysis gives any.
+
+Data: ``{"launches": [[{"title", "text", "evidence", "gain"?, "source"?, "line"?}]]}``, one list a launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpglass.report import view
+
+TITLE = "Advice"
+
+
+def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Lists for each launch, or None without data."""
+    data = view.section_data(report, "advice")
+    lists = (data or {}).get("launches") or []
+    if not any(lists):
+        return None
+    return {
+        "groups": [
+            {"index": index, "items": [_item(report, index, item) for item in items or []]}
+            for index, items in enumerate(lists)
+        ]
+    }
+
+
+def _item(report: Mapping[str, Any], index: int, item: Mapping[str, Any]) -> dict[str, Any]:
+    line = item.get("line")
+    return {
+        "title": str(item.get("title") or ""),
+        "text": str(item.get("text") or ""),
+        "gain": None if item.get("gain") is None else str(item["gain"]),
+        "evidence": str(item.get("evidence") or "modelled"),
+        "where": f"{view.source_name(report, item.get('source'))}:{line}" if line is not None else "",
+        "href": view.fragment(index, line=(item.get("source"), line)),
+    }

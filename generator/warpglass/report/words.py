@@ -1,0 +1,60 @@
+"""The verdict of a launch in words: a limiter, else the foremost finding, else what is needed to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from warpglass.report import view
+
+__all__ = ["foremost", "verdict"]
+
+Json = Mapping[str, Any]
+
+_NEEDS = "not decided: needs a profiler report of this launch, or a measured time"
+
+
+def foremost(findings: Sequence[Json]) -> list[Json]:
+    """Findings in order of weight: severity, then count, then place."""
+    return sorted(
+        findings,
+        key=lambda one: (view.severity_rank(one.get("severity")), -(one.get("count") or 0), one.get("pc") or 0),
+    )
+
+
+def verdict(report: Json, index: int, launch: Json) -> dict[str, Any]:
+    """``{"text", "kind", "severity", "evidence", "finding"}``; ``kind`` is decided, finding or open.
+
+    A ``verdict`` section of the report (``data.launches[index]`` with ``text`` and ``evidence``) decides;
+    else the foremost finding that is more than information; else the words "not decided".
+    """
+    data = view.section_data(report, "verdict") or {}
+    decided = data.get("launches") or []
+    if index < len(decided) and decided[index] and decided[index].get("text"):
+        given = decided[index]
+        return {
+            "text": str(given["text"]),
+            "kind": "decided",
+            "severity": str(given.get("severity") or "info"),
+            "evidence": str(given.get("evidence") or "modelled"),
+            "finding": None,
+        }
+    run = view.primary_run(launch)
+    heavy = [f for f in foremost((run or {}).get("findings") or []) if view.severity_rank(f.get("severity")) < 2]
+    if heavy:
+        first = heavy[0]
+        return {
+            "text": str(first.get("message") or first.get("kind")),
+            "kind": "finding",
+            "severity": str(first.get("severity")),
+            "evidence": str(first.get("evidence") or "executed"),
+            "finding": first,
+        }
+    if run is None:
+        text = "not decided: needs an execution of this launch"
+    elif not run.get("complete"):
+        why = str((run.get("stopped") or {}).get("message") or "the run did not end")
+        text = f"not decided: needs a run to the end ({why})"
+    else:
+        text = _NEEDS
+    return {"text": text, "kind": "open", "severity": "info", "evidence": "", "finding": None}
