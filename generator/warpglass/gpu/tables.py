@@ -15,7 +15,8 @@ from warpglass.errors import InputError, UsageError
 from warpglass.gpu.model import Arch, GpuModel
 
 __all__ = [
-    "arch", "default_model", "find_arch", "fixed_latencies", "list_archs", "list_models", "model", "parse_model",
+    "arch", "default_model", "find_arch", "fixed_latencies", "list_archs", "list_models", "model",
+    "parse_model",
 ]  # fmt: skip
 
 _NAME = re.compile(r"(?:sm|compute)_(\d{2,3})([af]?)")
