@@ -40,7 +40,7 @@ def find_arch(name: str) -> Arch | None:
     if row is None:
         return None
     known = {item.name for item in fields(Arch)}
-    values = {
+    values: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in row.items() if key in known
     }
     return Arch(name=f"sm_{digits}{suffix}", base=base, suffix=suffix, **values)
