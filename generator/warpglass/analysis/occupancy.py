@@ -9,37 +9,21 @@ Held equal to the header's answers by tests over thousands of configurations.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-__all__ = ["DeviceLimits", "Occupancy", "Resources", "nearest_cliffs", "occupancy"]
+from warpglass.gpu import Arch
+
+__all__ = ["Cliff", "Occupancy", "Resources", "nearest_cliffs", "occupancy"]
 
 #: The header checks a single block against the register file with warps rounded up to this many,
 #: whatever the number of sub-partitions.
 _BLOCK_WARP_ROUNDING = 4
 #: Named-barrier allocation limits residency from this compute capability on.
-_BARRIER_LIMIT_SINCE = 9.0
+_BARRIER_LIMIT_SINCE = (9, 0)
+#: Threads of a block, on every architecture since 2.0.
+_MAX_THREADS_BLOCK = 1024
 #: Shared memory a kernel may use without opting in, bytes.
 STATIC_SHARED_LIMIT = 48 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceLimits:
-    """What an SM offers. Sizes in bytes; ``carveouts`` ascending, empty where the split is fixed."""
-
-    capability: float
-    max_warps: int
-    max_blocks: int
-    registers: int
-    register_unit: int
-    sub_partitions: int
-    shared: int
-    shared_optin: int
-    shared_reserved: int
-    shared_unit: int
-    carveouts: tuple[int, ...]
-    barriers: int
-    max_threads_block: int = 1024
-    max_registers_thread: int = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,61 +72,61 @@ def _up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def _capacity(limits: DeviceLimits, needed: int, carveout: int | None) -> int:
+def _capacity(arch: Arch, needed: int, carveout: int | None) -> int:
     """Shared memory an SM offers: the least carve-out that serves the preference and one block."""
-    if not limits.carveouts or carveout is None:
-        return limits.shared
-    wanted = carveout * limits.shared / 100
-    for size in limits.carveouts:
+    if not arch.carveouts_kb or carveout is None:
+        return arch.smem_sm
+    wanted = carveout * arch.smem_sm / 100
+    for size in (kb * 1024 for kb in arch.carveouts_kb):
         if size >= wanted and size >= needed:
             return size
-    return limits.shared
+    return arch.smem_sm
 
 
-def occupancy(limits: DeviceLimits, ask: Resources) -> Occupancy:
+def occupancy(arch: Arch, ask: Resources) -> Occupancy:
     """Occupancy of one configuration. A configuration that cannot start has 0 blocks."""
     warps = -(-ask.threads // 32)
-    registers_warp = _up(ask.registers * 32, limits.register_unit)
+    registers_warp = _up(ask.registers * 32, arch.reg_alloc_unit_warp)
     by_registers: int | None = None
     if ask.registers:
-        if registers_warp * _up(warps, _BLOCK_WARP_ROUNDING) > limits.registers:
+        if registers_warp * _up(warps, _BLOCK_WARP_ROUNDING) > arch.regs_sm:
             by_registers = 0
         else:
-            a_partition = limits.registers // limits.sub_partitions // registers_warp
-            by_registers = a_partition * limits.sub_partitions // warps
+            a_partition = arch.regs_sm // arch.warp_alloc_gran // registers_warp
+            by_registers = a_partition * arch.warp_alloc_gran // warps
     shared = ask.static_shared + ask.dynamic_shared
-    shared_block = _up(shared + limits.shared_reserved, limits.shared_unit)
-    capacity = _capacity(limits, shared_block, ask.carveout)
+    shared_block = _up(shared + arch.smem_reserved, arch.smem_alloc_gran)
+    capacity = _capacity(arch, shared_block, ask.carveout)
     by_shared = capacity // shared_block if shared_block else None
-    if shared > limits.shared_optin:
+    if shared > arch.smem_block_optin:
         by_shared = 0
     by_barriers = None
-    if limits.capability >= _BARRIER_LIMIT_SINCE and ask.barriers:
-        by_barriers = limits.barriers // ask.barriers
+    if arch.base >= _BARRIER_LIMIT_SINCE and ask.barriers:
+        by_barriers = arch.block_barriers_sm // ask.barriers
     named = {
         "registers": by_registers,
         "shared memory": by_shared,
-        "warps": limits.max_warps // warps,
-        "blocks": limits.max_blocks,
+        "warps": arch.max_warps_sm // warps,
+        "blocks": arch.max_blocks_sm,
         "barriers": by_barriers,
     }
     blocks = min(value for value in named.values() if value is not None)
-    if ask.threads > limits.max_threads_block or ask.registers > limits.max_registers_thread:
+    if ask.threads > _MAX_THREADS_BLOCK or ask.registers > arch.max_regs_thread:
         blocks = 0
     resident = blocks * warps
     limiters: tuple[str, ...] = ()
     if blocks == 0:
         limiters = ("not launchable",)
-    elif resident < limits.max_warps:
+    elif resident < arch.max_warps_sm:
         limiters = tuple(name for name, value in named.items() if value == blocks)
     return Occupancy(
         blocks=blocks,
         warps=resident,
-        max_warps=limits.max_warps,
+        max_warps=arch.max_warps_sm,
         by_registers=by_registers,
         by_shared=by_shared,
-        by_warps=limits.max_warps // warps,
-        by_blocks=limits.max_blocks,
+        by_warps=arch.max_warps_sm // warps,
+        by_blocks=arch.max_blocks_sm,
         by_barriers=by_barriers,
         registers_block=registers_warp * warps,
         shared_block=shared_block,
@@ -172,36 +156,34 @@ class Cliff:
         return f"{self.change:,} {unit} more leaves {left}"
 
 
-def nearest_cliffs(limits: DeviceLimits, ask: Resources) -> tuple[Cliff, ...]:
+def nearest_cliffs(arch: Arch, ask: Resources) -> tuple[Cliff, ...]:
     """The nearest cliffs in registers and shared memory, in both directions, where there are any."""
-    now = occupancy(limits, ask)
+    now = occupancy(arch, ask)
     found: list[Cliff] = []
 
     def search(resource: str, candidates: Sequence[tuple[int, Resources]]) -> None:
         for change, changed in candidates:
-            then = occupancy(limits, changed)
+            then = occupancy(arch, changed)
             if then.blocks != now.blocks and (change < 0) == (then.blocks > now.blocks):
                 found.append(Cliff(resource, change, then.blocks))
                 return
 
     def registers(count: int) -> Resources:
-        return Resources(
-            ask.threads, count, ask.static_shared, ask.dynamic_shared, ask.barriers, ask.carveout
-        )
+        return replace(ask, registers=count)
 
     def shared(size: int) -> Resources:
-        return Resources(ask.threads, ask.registers, 0, size, ask.barriers, ask.carveout)
+        return replace(ask, static_shared=0, dynamic_shared=size)
 
     if ask.registers:
         search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers - 1, 15, -1)])
-        top = limits.max_registers_thread
+        top = arch.max_regs_thread
         search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers + 1, top + 1)])
     size = ask.static_shared + ask.dynamic_shared
-    unit = limits.shared_unit
+    unit = arch.smem_alloc_gran
     # Allocation grows in units of (size + reserved): the sizes that just fit one are the only candidates.
-    edge = _up(size + limits.shared_reserved, unit) - limits.shared_reserved
+    edge = _up(size + arch.smem_reserved, unit) - arch.smem_reserved
     down = range(edge - unit, -1, -unit)
     search("shared memory", [(s - size, shared(s)) for s in down if s < size])
-    up = range(edge, limits.shared_optin + 1, unit)
+    up = range(edge, arch.smem_block_optin + 1, unit)
     search("shared memory", [(s + 1 - size, shared(s + 1)) for s in up if s >= size])
     return tuple(found)

@@ -1,0 +1,163 @@
+"""Inputs to code: read every file, recognise it by content, compile what has to be compiled.
+
+The I/O edge of a report; everything behind it works on models.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from warpglass import cuda, ptx
+from warpglass.errors import InputError, UsageError
+from warpglass.inputs.sniff import Kind, decode_text, sniff
+from warpglass.options import ReportOptions
+
+__all__ = ["CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
+
+#: Larger inputs are refused: a kernel's text has kilobytes, a profiler report some hundred megabytes.
+MAX_INPUT = 1 << 30
+_MAX_TEXT = 64 << 20
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """One file as given. ``content`` is what was read; ``sha256`` its hash in hexadecimal."""
+
+    index: int
+    path: Path
+    kind: Kind
+    content: bytes
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The last part of the path: folders are the user's business."""
+        return self.path.name
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be done, told on the page as an assumption or a note."""
+
+    message: str
+    input: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeUnit:
+    """One module for one architecture: its PTX, and where it came from a source, source and compilation."""
+
+    input: InputFile
+    arch: str
+    ptx_text: str
+    module: ptx.Module
+    source: cuda.CudaSource | None = None
+    compiled: cuda.Compiled | None = None
+    assembled: cuda.Compiled | None = None
+    problems: tuple[Problem, ...] = field(default=())
+
+
+def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
+    """Read and recognise ``paths``. Raises :class:`InputError` where a file cannot be read or is too large."""
+    if not paths:
+        raise UsageError("no input file", hint="warpglass report kernel.cu -o report.html")
+    files = []
+    for index, path in enumerate(paths):
+        try:
+            if path.is_dir():
+                raise InputError(f"{path} is a folder", hint="name the files in it")
+            if path.stat().st_size > MAX_INPUT:
+                raise InputError(f"{path.name} is larger than {MAX_INPUT >> 30} GiB")
+            content = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        kind = sniff(content, path.name)
+        files.append(InputFile(index, path, kind, content, hashlib.sha256(content).hexdigest()))
+    return tuple(files)
+
+
+def collect(
+    files: Sequence[InputFile], options: ReportOptions, progress: Progress | None = None
+) -> tuple[CodeUnit, ...]:
+    """Parse PTX inputs and compile CUDA ones, once an architecture.
+
+    Headers (.cuh) that hold no kernel only lend their text. Raises what the first bad input raises.
+    """
+    say = progress or (lambda _text: None)
+    units: list[CodeUnit] = []
+    for file in files:
+        reader = _READERS.get(file.kind)
+        if reader is None:
+            raise _unreadable(file)
+        units.extend(reader(file, options, say))
+    return tuple(units)
+
+
+def _is_header(file: InputFile) -> bool:
+    return file.path.suffix.lower() in {".cuh", ".h", ".hpp", ".hh", ".inl"}
+
+
+def _unreadable(file: InputFile) -> InputError:
+    if file.kind == "unknown":
+        return InputError(
+            f"{file.name} is nothing that can be reported on",
+            hint="inputs are recognised by content: CUDA source or PTX",
+        )
+    return InputError(f"{file.name} is recognised as {file.kind}, which a report cannot be made from yet")
+
+
+def _text(file: InputFile) -> str:
+    if len(file.content) > _MAX_TEXT:
+        raise InputError(f"{file.name} holds more than {_MAX_TEXT >> 20} MiB of text")
+    return decode_text(file.content)
+
+
+def _from_ptx(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
+    say(f"parsing {file.name}")
+    text = _text(file)
+    units = []
+    for module in ptx.parse_all(text, file.name):
+        arch = module.target[0] if module.target else "sm_80"
+        wanted = [cuda.check_arch(a) for a in options.arch]
+        problems: tuple[Problem, ...] = ()
+        if wanted and arch not in wanted:
+            problems = (
+                Problem(
+                    f"{file.name} is PTX for {arch}; --arch {', '.join(wanted)} does not change it",
+                    file.index,
+                ),
+            )
+        units.append(CodeUnit(file, arch, module.text or text, module, problems=problems))
+    return units
+
+
+def _from_cuda(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
+    source = cuda.parse(_text(file), file.name)
+    if not source.kernels and _is_header(file):
+        return []
+    units = []
+    for arch in options.arch or (cuda.DEFAULT_ARCH,):
+        say(f"compiling {file.name} for {arch}")
+        compiled = cuda.compile(
+            file.path,
+            arch=arch,
+            include_dirs=options.include_dirs,
+            defines=options.defines,
+            std=options.std,
+            extra_flags=options.nvcc_flags,
+            compile_commands=options.compile_commands,
+        )
+        module = ptx.parse(compiled.ptx, f"{file.path.stem}.ptx")
+        units.append(CodeUnit(file, compiled.arch, compiled.ptx, module, source, compiled))
+    return units
+
+
+_READERS: dict[str, Callable[[InputFile, ReportOptions, Progress], list[CodeUnit]]] = {
+    "ptx": _from_ptx,
+    "cuda": _from_cuda,
+}

@@ -1,0 +1,107 @@
+"""CSV and text exports in the styles of several profiler versions and locales."""
+
+from __future__ import annotations
+
+# ruff: noqa: E501 (rows of a CSV cannot be wrapped)
+import pytest
+
+from warpglass.errors import ParseError
+from warpglass.ncu.details_text import parse_details_text
+from warpglass.ncu.exports import parse_csv
+
+DETAILS_2020 = """==PROF== Connected to process 1
+app says hello
+"ID","Process ID","Process Name","Host Name","Kernel Name","Kernel Time","Context","Stream","Section Name","Metric Name","Metric Unit","Metric Value"
+"0","9","app","h","axpy(float*, int)","2021-Sep-21 10:11:12","1","7","Speed Of Light","Duration","usecond","1,234.50"
+"0","9","app","h","axpy(float*, int)","2021-Sep-21 10:11:12","1","7","Speed Of Light","SM Frequency","cycle/nsecond","1.5"
+==WARNING== something in the middle
+"1","9","app","h","axpy(float*, int)","2021-Sep-21 10:11:13","1","7","Launch","Cache","","CachePreferNone"
+"""
+DETAILS_2024 = """"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name","Rule Type","Rule Description","Estimated Speedup Type","Estimated Speedup"
+"0","9","app","h","k(int)","1","7","(128, 1, 1)","(4, 2, 1)","0","8.6","SOL","Throughput","%","n/a","","","","",""
+"0","9","app","h","k(int)","1","7","(128, 1, 1)","(4, 2, 1)","0","8.6","SOL","","","","Bottleneck","OPT","Balance the work","global","12.5"
+"""
+RAW = """"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","dram__bytes.sum","smsp__pct"
+"","","","","","","","","","","","Mbyte","%"
+"0","9","app","h","k","1","7","(32, 1, 1)","(2, 1, 1)","0","8.6","2.5","33.25"
+"""
+EUROPEAN = """"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
+"0","k","gpu__time_duration.sum","ns","117.344"
+"0","k","dram__bytes.sum","byte","27.595.520"
+"0","k","sm__throughput","%","65,77"
+"""
+
+
+def test_the_oldest_style() -> None:
+    report = parse_csv(DETAILS_2020)
+    assert [launch.name for launch in report.launches] == ["axpy(float*, int)"] * 2
+    first = report.launches[0]
+    assert (first["Duration"].value, first["Duration"].unit) == (1_234_500.0, "ns")
+    assert (first["SM Frequency"].value, first["SM Frequency"].unit) == (1.5e9, "hz")
+    assert report.launches[1].get("Cache") == "CachePreferNone"
+
+
+def test_rules_and_missing_values() -> None:
+    (launch,) = parse_csv(DETAILS_2024).launches
+    assert launch.grid == (4, 2, 1)
+    assert launch.block == (128, 1, 1)
+    assert "Throughput" in launch.metrics
+    assert launch.get("Throughput") is None
+    (rule,) = launch.rules
+    assert (rule.name, rule.messages[0].severity, rule.speedup) == ("Bottleneck", "optimization", 12.5)
+
+
+def test_the_wide_raw_page() -> None:
+    (launch,) = parse_csv(RAW).launches
+    assert (launch["dram__bytes.sum"].value, launch["dram__bytes.sum"].unit) == (2_500_000.0, "byte")
+    assert launch.get("smsp__pct") == 33.25
+
+
+def test_european_separators_are_inferred_from_the_file() -> None:
+    (launch,) = parse_csv(EUROPEAN).launches
+    assert launch.get("gpu__time_duration.sum") == 117_344
+    assert launch.get("dram__bytes.sum") == 27_595_520
+    assert launch.get("sm__throughput") == 65.77
+
+
+def test_two_reports_in_one_file_stay_apart() -> None:
+    other = EUROPEAN.replace('"k"', '"other"').split("\n", 1)[1]
+    report = parse_csv(EUROPEAN + other)
+    assert [launch.name for launch in report.launches] == ["k", "other"]
+
+
+def test_a_file_without_header_says_so() -> None:
+    with pytest.raises(ParseError, match="no CSV header"):
+        parse_csv("==ERROR== No kernels were profiled.\n")
+
+
+TEXT = """==PROF== Profiling
+  void axpy<float>(float *, int) (4, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 8.6
+    Section: GPU Speed Of Light Throughput
+    ----------------------- ------------- ------------
+    Metric Name               Metric Unit Metric Value
+    ----------------------- ------------- ------------
+    DRAM Frequency          cycle/nsecond         7.29
+    Elapsed Cycles                  cycle      123,456
+    Memory Throughput                   %        45.10
+    ----------------------- ------------- ------------
+
+    OPT   Est. Speedup: 50%
+          This kernel is too small.
+
+  gemm(int), 2021-Sep-21 10:11:12, Context 1, Stream 7
+    Section: Launch Statistics
+    Grid Size                                        8
+"""
+
+
+def test_the_details_page_as_text() -> None:
+    first, second = parse_details_text(TEXT).launches
+    assert first.name == "void axpy<float>(float *, int)"
+    assert first.block == (128, 1, 1)
+    assert first.get("GPU Speed Of Light Throughput: Elapsed Cycles") == 123_456
+    assert first["GPU Speed Of Light Throughput: DRAM Frequency"].unit == "hz"
+    assert first.rules[0].speedup == 50
+    assert first.rules[0].messages[0].text == "This kernel is too small."
+    assert second.name == "gemm(int)"
+    assert second.get("Launch Statistics: Grid Size") == 8
