@@ -104,7 +104,10 @@ class PtxLexer(RegexLexer):
             (r"/\*", t.Comment, "comment"),
             (r'"(?:[^"\\\n]|\\.)*"?', t.String),
             (r"^[ \t]*[$%A-Za-z_][\w$]*:(?!:)", t.Name.Label),
-            (r"\.(?:[busf](?:8|16|32|64|128)(?:x2|x4)?|bf16(?:x2)?|f16x2|tf32|pred|e[45]m[0-9]\w*)\b", t.Keyword.Type),
+            (
+                r"\.(?:[busf](?:8|16|32|64|128)(?:x2|x4)?|bf16(?:x2)?|f16x2|tf32|pred|e[45]m[0-9]\w*)\b",
+                t.Keyword.Type,
+            ),
             (r"(?<![\w%$])\.[A-Za-z_][\w:]*", t.Keyword.Reserved),
             (r"%[A-Za-z_][\w$]*(?:\.[xyzw])?", t.Name.Variable),
             (r"@!?%?[A-Za-z_$][\w$]*", t.Name.Decorator),
@@ -135,7 +138,10 @@ class SassLexer(RegexLexer):
             (r"@!?U?P(?:[0-9]+|T)\b", t.Name.Decorator),
             (r"\b(?:U?R(?:[0-9]+|Z)|U?P(?:[0-9]+|T)|SR_[\w.]+|SB[0-9]|B[0-9]+)\b", t.Name.Variable),
             (r"-?0[xX][0-9a-fA-F]+|[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\b", t.Number),
-            (r"\b(?:BRA|BRX|JMP|CALL|RET|EXIT|BSSY|BSYNC|BAR|WARPSYNC|BREAK|YIELD|BPT|KILL)\b", t.Name.Attribute),
+            (
+                r"\b(?:BRA|BRX|JMP|CALL|RET|EXIT|BSSY|BSYNC|BAR|WARPSYNC|BREAK|YIELD|BPT|KILL)\b",
+                t.Name.Attribute,
+            ),
             (r"\b[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\b", t.Keyword),
             (r"\.[A-Za-z0-9_]+", t.Name),
             (r"[A-Za-z_]\w*", t.Name),

@@ -32,7 +32,8 @@ _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 def content_policy(*scripts: str) -> str:
     """The page's Content-Security-Policy: nothing from outside, only these inline scripts run."""
     hashes = " ".join(
-        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'" for script in scripts
+        f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        for script in scripts
     )
     allowed = f"{hashes} 'strict-dynamic'" if hashes else "'none'"
     return (

@@ -60,7 +60,13 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
 
 
 def columns(
-    values: Sequence[float], label: str, *, first: int = 0, width: float = 560, height: float = 150, every: int = 4
+    values: Sequence[float],
+    label: str,
+    *,
+    first: int = 0,
+    width: float = 560,
+    height: float = 150,
+    every: int = 4,
 ) -> Markup:
     """A histogram: one column a value, ticks named from ``first`` on each ``every`` columns."""
     top = max(values, default=0) or 1

@@ -104,7 +104,9 @@ def _over_ideal(
         return tile
     factor = view.ratio(got["value"], ideal["value"])
     if factor is not None:
-        tile.update(value=f"{factor:.2f}×", fill=min(1.0, 1 / factor) if factor else None, level=_level(factor))
+        tile.update(
+            value=f"{factor:.2f}×", fill=min(1.0, 1 / factor) if factor else None, level=_level(factor)
+        )
         tile["detail"] = f"{view.num(got['value'])} {unit}, {view.num(ideal['value'])} at best"
     return tile
 
@@ -145,7 +147,12 @@ def compile_facts(launch: Json) -> dict[str, Any] | None:
     if not facts:
         return None
     items = [
-        {"value": view.num(facts[key]), "label": label, "help": help_text, "bad": bool("spill" in key and facts[key])}
+        {
+            "value": view.num(facts[key]),
+            "label": label,
+            "help": help_text,
+            "bad": bool("spill" in key and facts[key]),
+        }
         for key, label, help_text in _FACTS
         if facts.get(key) is not None
     ]

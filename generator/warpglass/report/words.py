@@ -18,7 +18,11 @@ def foremost(findings: Sequence[Json]) -> list[Json]:
     """Findings in order of weight: severity, then count, then place."""
     return sorted(
         findings,
-        key=lambda one: (view.severity_rank(one.get("severity")), -(one.get("count") or 0), one.get("pc") or 0),
+        key=lambda one: (
+            view.severity_rank(one.get("severity")),
+            -(one.get("count") or 0),
+            one.get("pc") or 0,
+        ),
     )
 
 
@@ -40,7 +44,9 @@ def verdict(report: Json, index: int, launch: Json) -> dict[str, Any]:
             "finding": None,
         }
     run = view.primary_run(launch)
-    heavy = [f for f in foremost((run or {}).get("findings") or []) if view.severity_rank(f.get("severity")) < 2]
+    heavy = [
+        f for f in foremost((run or {}).get("findings") or []) if view.severity_rank(f.get("severity")) < 2
+    ]
     if heavy:
         first = heavy[0]
         return {

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from warpglass.sass.operands import Operand, Predicate, UniformPredicate
 
 __all__ = [
-    "Attribute", "Control", "Diagnostic", "Frame", "Function", "Instruction", "LaunchPreset", "LineRow",
-    "LiveCounts", "Member", "Module", "Param", "ToolInfo",
+    "Attribute", "Control", "DataSymbol", "Diagnostic", "Frame", "Function", "Instruction", "LaunchPreset",
+    "LineRow", "LiveCounts", "Member", "Module", "Param", "Relocation", "ToolInfo",
 ]  # fmt: skip
 
 
@@ -145,6 +145,27 @@ class ToolInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class DataSymbol:
+    """A variable: its place in a data section of the image and its size, in bytes."""
+
+    name: str
+    section: str
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """A place in ``section`` that holds the address of ``symbol`` plus ``addend``."""
+
+    section: str
+    offset: int
+    symbol: str
+    addend: int
+    type: int
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A kernel, or a device function in a section of its own.
 
@@ -174,11 +195,11 @@ class Function:
     param_bytes: int | None = None
     max_threads: tuple[int, ...] | None = None
     required_threads: tuple[int, ...] | None = None
+    cluster: tuple[int, ...] | None = None
     attributes: tuple[Attribute, ...] = ()
     source_lines: tuple[LineRow, ...] = ()
     ptx_lines: tuple[LineRow, ...] = ()
     exit_offsets: tuple[int, ...] = ()
-    constant_data: Mapping[int, bytes] = field(default_factory=dict)
     complete: bool = True
 
     @property
@@ -224,7 +245,8 @@ class Module:
     ``kind`` names the source: cuobjdump, nvdisasm, pasted, cubin, fatbin, object, executable, triton.
     ``text`` is the listing that ``Instruction.line`` counts in. ``ptx`` is the embedded PTX, line for line.
     ``members`` lists the images of a container, the chosen one included. ``missing`` says in plain words
-    what the input did not hold or what could not be read.
+    what the input did not hold or what could not be read. ``sections`` holds the data sections of a cubin
+    by name (zeros where the image reserves room only), ``symbols`` the variables in them.
     """
 
     name: str
@@ -238,6 +260,9 @@ class Module:
     members: tuple[Member, ...] = ()
     preset: LaunchPreset | None = None
     missing: tuple[str, ...] = ()
+    sections: Mapping[str, bytes] = field(default_factory=dict)
+    symbols: tuple[DataSymbol, ...] = ()
+    relocations: tuple[Relocation, ...] = ()
 
     @property
     def kernels(self) -> tuple[Function, ...]:

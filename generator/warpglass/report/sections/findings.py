@@ -31,7 +31,10 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
         "isa": str(run.get("isa", "")).upper(),
         "rows": rows,
         "left_out": max(0, len(ordered) - MAX_ROWS),
-        "severities": [(one, sum(1 for row in ordered if str(row.get("severity") or "info") == one)) for one in severities],
+        "severities": [
+            (one, sum(1 for row in ordered if str(row.get("severity") or "info") == one))
+            for one in severities
+        ],
         "categories": [
             (number, one, sum(1 for row in ordered if str(row.get("category") or "other") == one))
             for number, one in enumerate(categories)
@@ -40,7 +43,11 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
 
 
 def _row(
-    report: Mapping[str, Any], index: int, run: Mapping[str, Any], one: Mapping[str, Any], categories: list[str]
+    report: Mapping[str, Any],
+    index: int,
+    run: Mapping[str, Any],
+    one: Mapping[str, Any],
+    categories: list[str],
 ) -> dict[str, Any]:
     category = str(one.get("category") or "other")
     line = one.get("line")
@@ -63,7 +70,9 @@ def _row(
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        shown = ", ".join(view.num(item) if not isinstance(item, list | dict) else str(item) for item in value[:16])
+        shown = ", ".join(
+            view.num(item) if not isinstance(item, list | dict) else str(item) for item in value[:16]
+        )
         return shown + (f", … ({len(value)})" if len(value) > 16 else "")
     return view.num(value)
 
@@ -92,6 +101,8 @@ def _steps(index: int, run: Mapping[str, Any], one: Mapping[str, Any]) -> list[d
             continue
         warps = columns.get("warp")
         warp = warps[step] if isinstance(warps, list) and 0 <= step < len(warps) else None
-        href = view.fragment(index, isa=run.get("isa"), block=traces[trace].get("index"), warp=warp, step=step)
+        href = view.fragment(
+            index, isa=run.get("isa"), block=traces[trace].get("index"), warp=warp, step=step
+        )
         links.append({"label": label, "step": str(step), "href": href})
     return links

@@ -71,7 +71,9 @@ def _row(row: Mapping[str, Any], total: int) -> dict[str, Any]:
     }
 
 
-def _figures(index: int, by_kind: list[tuple[str, list[int]]], total: int, run: Mapping[str, Any]) -> list[Figure]:
+def _figures(
+    index: int, by_kind: list[tuple[str, list[int]]], total: int, run: Mapping[str, Any]
+) -> list[Figure]:
     names = [KINDS.get(kind, kind) for kind, _ in by_kind]
     drawn = svg.bars(
         [

@@ -48,7 +48,8 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "inputs": [dict(one) for one in report.get("inputs") or []],
         "tools": [
-            {**one, "flags": [str(flag) for flag in one.get("flags") or []]} for one in report.get("tools") or []
+            {**one, "flags": [str(flag) for flag in one.get("flags") or []]}
+            for one in report.get("tools") or []
         ],
         "launches": [_launch(index, one) for index, one in enumerate(report.get("launches") or [])],
         "options": _options(report.get("options") or {}),
@@ -84,7 +85,12 @@ def _launch(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
                 "option": f"--arg {arg.get('name')}=…",
             }
         )
-    return {"index": index, "kernel": view.short_name(launch), "label": launch.get("label") or "", "fields": fields}
+    return {
+        "index": index,
+        "kernel": view.short_name(launch),
+        "label": launch.get("label") or "",
+        "fields": fields,
+    }
 
 
 def _argument(arg: Mapping[str, Any]) -> str:

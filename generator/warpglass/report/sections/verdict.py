@@ -45,7 +45,9 @@ def _card(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> d
     }
 
 
-def _link(index: int, run: Mapping[str, Any] | None, finding: Mapping[str, Any] | None) -> dict[str, str] | None:
+def _link(
+    index: int, run: Mapping[str, Any] | None, finding: Mapping[str, Any] | None
+) -> dict[str, str] | None:
     if run is None or finding is None or finding.get("line") is None:
         return None
     place = (finding.get("source"), finding["line"])
