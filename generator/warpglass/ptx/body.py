@@ -97,11 +97,8 @@ class Body:
                     entry = self._line(raw, position, line)
                 if entry is not None:
                     if entry.opcode:
-                        append(
-                            Instruction(
-                                entry.opcode, entry.operands, entry.guard, line, entry.column, self._loc, entry.text
-                            )
-                        )
+                        e = entry
+                        append(Instruction(e.opcode, e.operands, e.guard, line, e.column, self._loc, e.text))
                         entries.append(entry)
                         scopes.append(self.scope)
                     elif entry.loc is not None:
@@ -134,7 +131,8 @@ class Body:
         match = _LOC.match(raw)
         if match is not None:
             numbers = [int(match[i] or 0) for i in (1, 2, 3, 5, 6, 7, 8)]
-            self._set_loc(numbers[0], numbers[1], numbers[2], match[4], numbers[3], (numbers[4], numbers[5], numbers[6]))
+            outer = (numbers[4], numbers[5], numbers[6])
+            self._set_loc(numbers[0], numbers[1], numbers[2], match[4], numbers[3], outer)
             if match[4] is None:
                 self.state.lines[raw] = Entry("", (), None, "", 0, frozenset(), self._loc)
             return self.state.nothing
@@ -243,7 +241,8 @@ class Body:
         rest = cursor.start
         known = opcode.split(".", 1)[0] in KNOWN_OPCODES
         if not known:
-            self.state.once("info", f"unknown opcode '{opcode.split('.', 1)[0][:40]}' is kept as text", opcode_start)
+            base = opcode.split(".", 1)[0][:40]
+            self.state.once("info", f"unknown opcode '{base}' is kept as text", opcode_start)
         try:
             found = operands(cursor)
         except ParseError:
@@ -346,7 +345,8 @@ class Body:
         elif declared.count > MAX_FAMILY or len(names.registers) > 16 * MAX_FAMILY:
             names.families.append((declared.name, declared.count, declared.type))
         elif declared.count:
-            twice = names.declare_family(self.scope, self.state.family(declared.name, declared.count), declared.type)
+            family = self.state.family(declared.name, declared.count)
+            twice = names.declare_family(self.scope, family, declared.type)
             if twice is not None:
                 raise self.source.error(f"'{twice[:60]}' is declared twice", declared.start)
 

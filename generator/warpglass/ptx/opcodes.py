@@ -75,8 +75,7 @@ COMPONENTS = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 SWIZZLES = re.compile(r"(?:b[0-3]{1,4}|b[0-7]{4}|h[0-3]{1,2})\Z")
 
 #: First part of every opcode of the ISA, old and new.
-KNOWN_OPCODES = frozenset(
-    """
+_OPCODES = """
     abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx
     call clmad clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta
     discard div dp2a dp4a elect ex2 exit fence fma fns getctarank griddepcontrol
@@ -87,5 +86,5 @@ KNOWN_OPCODES = frozenset(
     tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4
     vavrg2 vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4
     wgmma wmma xor
-    """.split()
-)
+"""
+KNOWN_OPCODES = frozenset(_OPCODES.split())

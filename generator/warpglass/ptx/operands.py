@@ -280,7 +280,9 @@ def _unary(cursor: Cursor, depth: int) -> Immediate:
         if operator == "!":
             return Immediate("int", int(not inner.value))
         if operator == "~":
-            return Immediate("int", inner.bits ^ _MASK) if inner.kind == "int" else cursor.fail("~ of a float")
+            if inner.kind != "int":
+                cursor.fail("'~' needs an integer")
+            return Immediate("int", inner.bits ^ _MASK)
         return inner
     if cursor.value == "WARP_SZ":
         cursor.advance()

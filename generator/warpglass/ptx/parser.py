@@ -18,10 +18,13 @@ from warpglass.ptx.variables import params, skip_parentheses, type_words, variab
 __all__ = ["parse", "parse_all"]
 
 _VERSION = re.compile(r"^[ \t]*\.version\b", re.MULTILINE)
-_BEFORE_VERSION = re.compile(r"^[ \t]*\.(?:target|address_size|visible|extern|weak|common|entry|func)\b", re.MULTILINE)
+_BEFORE_VERSION = re.compile(
+    r"^[ \t]*\.(?:target|address_size|visible|extern|weak|common|entry|func)\b", re.MULTILINE
+)
 _FATBIN = re.compile(r"^Fatbin [a-z]+ code:[ \t]*$", re.MULTILINE)
 _RESYNC = re.compile(
-    r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]|(?<=\n)[ \t]*+(?:\.(?:visible|weak|extern|common)[ \t]++)?+\.(?:entry|func)\b'
+    r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]'
+    r"|(?<=\n)[ \t]*+(?:\.(?:visible|weak|extern|common)[ \t]++)?+\.(?:entry|func)\b"
 )
 
 
@@ -57,7 +60,8 @@ def _parts(source: Source) -> list[tuple[int, int]]:
     for start, limit in bounds:
         version = _VERSION.search(text, start, limit)
         if version is not None:
-            found.append((version.start() if _BEFORE_VERSION.search(text, start, version.start()) is None else start, limit))
+            headless = _BEFORE_VERSION.search(text, start, version.start()) is None
+            found.append((version.start() if headless else start, limit))
     return found or [(0, len(text))]
 
 
@@ -322,7 +326,8 @@ class _Parser:
     def _made(self, head: _Head, body: Body, end_line: int) -> Function:
         directives = {**head.directives, **body.directives}
         return Function(
-            name=head.name, is_entry=head.is_entry, linkage=head.linkage, params=head.params, returns=head.returns,
+            name=head.name, is_entry=head.is_entry, linkage=head.linkage, params=head.params,
+            returns=head.returns,
             registers=MappingProxyType(body.names.registers), variables=tuple(body.names.variables.values()),
             instructions=tuple(body.instructions), labels=MappingProxyType(body.names.labels),
             line=self.source.place(head.start)[0], end_line=end_line, has_body=True,
@@ -337,7 +342,8 @@ class _Parser:
             return
         line = self.source.place(head.start)[0]
         self.functions[head.name] = Function(
-            name=head.name, is_entry=head.is_entry, linkage=head.linkage, params=head.params, returns=head.returns,
+            name=head.name, is_entry=head.is_entry, linkage=head.linkage, params=head.params,
+            returns=head.returns,
             registers={}, variables=(), instructions=(), labels={}, line=line,
             end_line=self.source.place(self.cursor.start)[0], has_body=False,
             directives=MappingProxyType(head.directives), pragmas=tuple(head.pragmas),

@@ -195,4 +195,3 @@ class Names:
                 offset = int(index.value) * width * row
                 return Address(base, offset) if address else Symbol(base.name, offset)
         return Address(base, 0, OperandList((index,)))
-

@@ -76,8 +76,9 @@ class State:
 
     def report(self, error: ParseError) -> None:
         """Turn an error into a diagnostic."""
+        source_line = (error.source_line or "")[:400]
         self.diagnostics.append(
-            Diagnostic("error", error.message, error.file, error.line, error.column, (error.source_line or "")[:400])
+            Diagnostic("error", error.message, error.file, error.line, error.column, source_line)
         )
 
     # ------------------------------------------------------------ small pieces

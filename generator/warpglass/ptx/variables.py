@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from warpglass.ptx.lexer import Cursor, is_integer
 from warpglass.ptx.model import Immediate, Param, Variable
-from warpglass.ptx.operands import MAX_NESTING, constant
 from warpglass.ptx.opcodes import LINKAGES, OPAQUE_TYPES, SPACES, TYPE_SIZES
+from warpglass.ptx.operands import MAX_NESTING, constant
 
 __all__ = ["RegisterNames", "TypeWords", "params", "register_names", "type_words", "variables"]
 
@@ -18,6 +18,8 @@ MAX_INITIALIZER = 1 << 24
 MAX_SIZE = 1 << 62
 
 Relocation = tuple[int, str, int, bool]
+
+_POINTER_WORDS = frozenset({"const", "global", "local", "shared", "generic", "param", "align"})
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ def _align_or_pointer(cursor: Cursor, words: TypeWords, word: str) -> None:
         words.align = value
         return
     words.pointer = "generic"
-    while cursor.kind == "dot" and cursor.value[1:] in ("const", "global", "local", "shared", "generic", "align"):
+    while cursor.kind == "dot" and cursor.value[1:] in _POINTER_WORDS:
         hint = cursor.advance()[1:]
         if hint == "align":
             words.pointer_align = cursor.integer("an alignment")
@@ -264,7 +266,8 @@ class _Initializer:
     @staticmethod
     def _octal_aware(text: str) -> int:
         digits = text.strip()
-        if not digits.isascii() or not digits.lstrip("-").isdecimal() or (digits.lstrip("-")[0] == "0" and len(digits) > 1):
+        bare = digits.removeprefix("-")
+        if not (bare.isascii() and bare.isdecimal()) or (bare[0] == "0" and len(bare) > 1):
             raise ValueError(digits)
         return int(digits)
 
@@ -375,12 +378,25 @@ def _encode(cursor: Cursor, value: Immediate, kind: str, width: int, start: int)
     if kind == "pred":
         cursor.fail("a predicate has no initial value", start)
     if value.kind == "f64" and kind in ("f16", "bf16"):
-        single = struct.pack("<f", float(value.value)) if kind == "bf16" else struct.pack("<e", float(value.value))
-        return single[-2:]
-    bits = value.bits if value.kind == "int" and value.bits >> 63 == 0 else value.bits
+        return _half(float(value.value), kind)
+    bits = value.bits
     if value.kind == "int" and value.bits >> 63 and width > 8:
         bits |= ((1 << (8 * width)) - 1) ^ 0xFFFFFFFFFFFFFFFF
     return (bits & ((1 << (8 * width)) - 1)).to_bytes(width, "little")
+
+
+def _half(number: float, kind: str) -> bytes:
+    """A decimal constant as f16 or bf16, rounded to nearest even; beyond the range it is infinite."""
+    try:
+        if kind == "f16":
+            return struct.pack("<e", number)
+        bits = int.from_bytes(struct.pack("<f", number), "little")
+    except OverflowError:
+        infinity = 0x7C00 if kind == "f16" else 0x7F80
+        return (infinity | (0x8000 if number < 0 else 0)).to_bytes(2, "little")
+    if bits & 0x7FFFFFFF > 0x7F800000:
+        return (bits >> 16 | 0x40).to_bytes(2, "little")
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).to_bytes(2, "little")
 
 
 # ---------------------------------------------------------------- parameters
