@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from warpglass.sass.link import Link, link
 from warpglass.sass.listing import parse
-from warpglass.sass.model import Control, Function, Instruction, Module
+from warpglass.sass.load import load
+from warpglass.sass.model import Control, Frame, Function, Instruction, Module
 
-__all__ = ["Control", "Function", "Instruction", "Module", "parse"]
+__all__ = ["Control", "Frame", "Function", "Instruction", "Link", "Module", "link", "load", "parse"]

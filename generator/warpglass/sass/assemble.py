@@ -9,7 +9,15 @@ from warpglass.sass import control as control_field
 from warpglass.sass.lines import Code
 from warpglass.sass.model import Control, Diagnostic, Frame, Function, Instruction, LineRow, LiveCounts
 from warpglass.sass.operands import (
-    Immediate, Label, Opaque, Operand, Predicate, Register, UniformPredicate, parse_operand, split_operands,
+    Immediate,
+    Label,
+    Opaque,
+    Operand,
+    Predicate,
+    Register,
+    UniformPredicate,
+    parse_operand,
+    split_operands,
 )  # fmt: skip
 
 __all__ = ["TARGETED", "RawFunction", "RawInstruction", "finish"]
@@ -85,18 +93,16 @@ def _is_maxwell(raw: RawFunction) -> bool:
     return any(offset % 16 == 8 for offset in offsets)
 
 
-def _offsets(raw: RawFunction, step: int) -> tuple[list[int], bool]:
+def _offsets(raw: RawFunction, step: int) -> list[int]:
     """Byte offsets. Where the listing shows none they are counted; absolute addresses are made relative."""
     known = [item.offset for item in raw.instructions]
     if any(offset is None for offset in known):
-        return [index * step for index in range(len(known))], False
+        return [index * step for index in range(len(known))]
     values = [offset for offset in known if offset is not None]
-    base = values[0]
-    if base >= 0x100000 or (base % 16 == 0 and base > 0 and min(values) == base and step == 16):
-        # Whole addresses of a profiler, or an excerpt: only the former is shifted.
-        if base >= 0x100000:
-            return [value - base for value in values], True
-    return values, True
+    if values[0] >= 0x100000:
+        # Whole addresses, as a profiler shows them.
+        return [value - values[0] for value in values]
+    return values
 
 
 def _guard(text: str | None) -> Predicate | UniformPredicate | None:
@@ -118,12 +124,15 @@ class _Operands:
         base = code.opcode.split(".", 1)[0]
         if base in TARGETED and operands:
             last = operands[-1]
-            indirect = (
-                len(operands) > 1 and isinstance(operands[-2], Register) and base in ("CALL", "JMP", "RET")
+            number = isinstance(last, Immediate) and last.kind == "int"
+            # CALL R6 0x0 adds a register; WARPSYNC 0xff names lanes; BREAK has no target.
+            other = (
+                (len(operands) > 1 and isinstance(operands[-2], Register) and base in ("CALL", "JMP"))
+                or (base == "WARPSYNC" and len(operands) == 1)
+                or base == "BREAK"
             )
-            if isinstance(last, Immediate) and last.kind == "int" and not indirect and base != "BREAK":
-                if not (base == "WARPSYNC" and len(operands) == 1):
-                    operands[-1] = Label(last.text, int(last.value))
+            if isinstance(last, Immediate) and number and not other:
+                operands[-1] = Label(last.text, int(last.value))
         return tuple(operands)
 
     def _one(self, text: str) -> Operand:
@@ -199,7 +208,7 @@ def finish(raw: RawFunction, file: str) -> tuple[Function, list[Diagnostic]]:
     """The frozen function, and what there is to say about it."""
     notes: list[Diagnostic] = []
     maxwell = _is_maxwell(raw)
-    offsets, shown = _offsets(raw, 8 if maxwell else 16)
+    offsets = _offsets(raw, 8 if maxwell else 16)
     end = offsets[-1] + (8 if maxwell else 16)
     labels = {label: (offsets[index] if index < len(offsets) else end) for label, index in raw.labels.items()}
     counts = [len(item.words) for item in raw.instructions]
@@ -233,8 +242,6 @@ def finish(raw: RawFunction, file: str) -> tuple[Function, list[Diagnostic]]:
                 live=item.live, dual=item.dual,
             )
         )  # fmt: skip
-    if not shown:
-        labels = dict(labels)
     complete = _complete(raw, labels, two_words)
     if not complete:
         last = raw.instructions[-1]

@@ -104,7 +104,7 @@ def parse_live(line: str, columns: tuple[str, ...]) -> LiveCounts | None:
     match = _LIVE.search(line)
     if match is None or not columns or match[1].startswith("+"):
         return None
-    cells = [cell for cell in match[1].strip().strip("|").split("|")]
+    cells = match[1].strip().strip("|").split("|")
     if len(cells) < len(columns):
         return None
     counts: dict[str, int] = {}
