@@ -1,4 +1,4 @@
-"""The chart library as the page carries it: Plotly from its Python package, compressed, never executed as is."""
+"""The chart library as the page carries it: Plotly from its Python package, compressed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from markupsafe import Markup, escape
 from pygments import token as t
-from pygments.lexer import Lexer, RegexLexer, words
+from pygments.lexer import Lexer, RegexLexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
@@ -41,15 +41,15 @@ CLASSES = {
     t.String: "s",
 }
 
-_C_KEYWORDS = words(
-    "alignas alignof and asm auto break case catch class concept const consteval constexpr constinit "
-    "const_cast continue co_await co_return co_yield decltype default delete do dynamic_cast else enum "
-    "explicit extern false for friend goto if inline mutable namespace new noexcept not nullptr operator or "
-    "override private protected public register reinterpret_cast requires restrict return sizeof static "
-    "static_assert static_cast struct switch template this throw true try typedef typeid typename union "
-    "using virtual volatile while __restrict__ __asm__ __volatile__".split(),
-    prefix=r"\b",
-    suffix=r"\b",
+_C_KEYWORDS = (
+    r"\b(?:alignas|alignof|and|asm|auto|break|case|catch|class|concept|"
+    r"const|consteval|constexpr|constinit|const_cast|continue|co_await|co_return|co_yield|decltype|"
+    r"default|delete|do|dynamic_cast|else|enum|explicit|extern|false|for|"
+    r"friend|goto|if|inline|mutable|namespace|new|noexcept|not|nullptr|"
+    r"operator|or|override|private|protected|public|register|reinterpret_cast|requires|restrict|"
+    r"return|sizeof|static|static_assert|static_cast|struct|switch|template|this|throw|"
+    r"true|try|typedef|typeid|typename|union|using|virtual|volatile|while|"
+    r"__restrict__|__asm__|__volatile__)\b"
 )
 _C_TYPES = (
     r"\b(?:void|bool|char|short|int|long|float|double|half2?|signed|unsigned|wchar_t|size_t|ssize_t|ptrdiff_t|"

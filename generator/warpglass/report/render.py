@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
@@ -23,7 +24,15 @@ from warpglass.report.sections import PAGE_ORDER, registry
 from warpglass.report.text import json_for_script, markup, visible
 from warpglass.resources import resource_dir
 
-__all__ = ["content_policy", "environment", "render_html", "stylesheet"]
+__all__ = [
+    "PageSection",
+    "content_policy",
+    "environment",
+    "page_sections",
+    "page_title",
+    "render_html",
+    "stylesheet",
+]
 
 _CHARTS = {"plotly": True, "interactive": True, "static": False}
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -82,12 +91,21 @@ def stylesheet() -> Markup:
     return _stylesheet(tuple(path.read_text(encoding="utf-8") for path in paths))
 
 
-def _sections(report: Mapping[str, Any], interactive: bool) -> list[dict[str, Any]]:
-    """Id, title and HTML of every section that has something to show, in page order."""
+@dataclass(frozen=True, slots=True)
+class PageSection:
+    """One section that has something to show: its partial and what the partial receives."""
+
+    id: str
+    title: str
+    partial: str
+    ctx: Mapping[str, Any]
+
+
+def page_sections(report: Mapping[str, Any]) -> list[PageSection]:
+    """Every section of the page, in page order: built-in ones, then a user's own, then provenance."""
     modules = registry()
     listed = {str(entry["id"]): entry for entry in report.get("sections") or []}
     own = [name for name in listed if name not in PAGE_ORDER]
-    env = environment()
     made = []
     for name in (*PAGE_ORDER[:-1], *own, PAGE_ORDER[-1]):
         entry = listed.get(name, {})
@@ -95,15 +113,18 @@ def _sections(report: Mapping[str, Any], interactive: bool) -> list[dict[str, An
         if module is not None:
             ctx, partial, title = module.context(report), name, module.title
         elif entry:
-            ctx, partial, title = custom.context(entry), "custom", str(entry.get("title") or name)
+            ctx, partial, title = custom.context(entry), "custom", name
         else:
             continue
-        if ctx is None:
-            continue
-        template = env.get_template(f"sections/{partial}.html.jinja")
-        html = template.render(ctx=ctx, report=report, interactive=interactive)
-        made.append({"id": name, "title": str(entry.get("title") or title), "html": Markup(html)})  # noqa: S704
+        if ctx is not None:
+            made.append(PageSection(name, str(entry.get("title") or title), partial, ctx))
     return made
+
+
+def _draw(section: PageSection, report: Mapping[str, Any], interactive: bool) -> dict[str, Any]:
+    template = environment().get_template(f"sections/{section.partial}.html.jinja")
+    html = template.render(ctx=section.ctx, report=report, interactive=interactive)
+    return {"id": section.id, "title": section.title, "html": Markup(html)}  # noqa: S704 - autoescaped
 
 
 def page_title(report: Mapping[str, Any]) -> str:
@@ -129,7 +150,7 @@ def render_html(report: Mapping[str, Any], *, charts: str | None = None) -> str:
     interactive = _CHARTS[chosen]
     # Sections must not see key order: templates iterate over some dicts.
     value = _sorted(value)
-    sections = _sections(value, interactive)
+    sections = [_draw(section, value, interactive) for section in page_sections(value)]
     has_charts = interactive and any('data-chart="' in section["html"] for section in sections)
     script = bundle(resource_dir("static_js"))
     script_text = f"\n{script}"

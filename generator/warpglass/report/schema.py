@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
@@ -63,12 +64,37 @@ def _column_problems(report: Mapping[str, Any]) -> Iterator[str]:
                 lengths = {len(column) for column in table.values()}
                 if len(lengths) > 1:
                     yield f"{here}.{name}: columns of different length {sorted(lengths)}"
+            instructions = max((len(c) for c in tables.get("code.instructions", {}).values()), default=0)
+            for position, trace in enumerate(run.get("traces") or []):
+                yield from _trace_problems(f"{here}.traces[{position}]", trace, instructions)
+
+
+def _trace_problems(here: str, trace: Mapping[str, Any], instructions: int) -> Iterator[str]:
+    """Steps that name an instruction, warp or round that is not there."""
+    limits = {
+        "pc": instructions,
+        "warp": trace["warps"],
+        "round": trace.get("rounds"),
+        "mask": 2**32,
+        "group": 2**32,
+    }
+    for name, column in trace["columns"].items():
+        limit = limits.get(name)
+        if limit is None or not column:
+            continue
+        try:
+            values = np.asarray(column)
+            fits = values.dtype.kind in "iu" and int(values.min()) >= 0 and int(values.max()) < limit
+        except (ValueError, OverflowError):
+            fits = False
+        if not fits:
+            yield f"{here}.columns.{name}: has entries that are no integers from 0 to {limit - 1}"
 
 
 def check_report(report: Any) -> None:
     """Raise InputError with the first problem where ``report`` is no report of this version."""
-    if isinstance(report, Mapping) and str(report.get("schema", "")).startswith("warpglass-report/"):
-        if report["schema"] != SCHEMA:
-            raise InputError(f"the report has schema {report['schema']!r}; this version reads {SCHEMA!r}")
+    schema = str(report.get("schema", "")) if isinstance(report, Mapping) else ""
+    if schema.startswith("warpglass-report/") and schema != SCHEMA:
+        raise InputError(f"the report has schema {schema[:40]!r}; this version reads {SCHEMA!r}")
     for problem in problems(report):
         raise InputError(f"not a report: {problem}")

@@ -47,14 +47,15 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
     parts = [_open(width, row * len(items) + 4, label, "fig-bars")]
     for index, item in enumerate(items):
         y = row * index + 2
-        length = room * item.value / top
+        length = max(1.0, room * item.value / top)
         text = escape(visible(item.text or num(item.value)))
+        name = escape(visible(_shorten(item.label, 20)))
         parts.append(
             f'<text class="t" x="{_fmt(label_width - 8)}" y="{y + 14}" text-anchor="end">'
-            f"{escape(visible(_shorten(item.label, 20)))}</text>"
-            f'<rect class="s{item.series}" x="{_fmt(label_width)}" y="{y + 3}" width="{_fmt(max(length, 1))}" '
+            f"{name}</text>"
+            f'<rect class="s{item.series}" x="{_fmt(label_width)}" y="{y + 3}" width="{_fmt(length)}" '
             f'height="{row - 8}" rx="2"/>'
-            f'<text class="v" x="{_fmt(label_width + max(length, 1) + 6)}" y="{y + 14}">{text}</text>'
+            f'<text class="v" x="{_fmt(label_width + length + 6)}" y="{y + 14}">{text}</text>'
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
 

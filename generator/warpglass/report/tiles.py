@@ -39,7 +39,7 @@ _NAMES = {
 def _counter(run: Json, name: str, evidence: str) -> dict[str, Any]:
     """A whole-run count as a report number, by the run's own list where it has it.
 
-    Where the run did not end, the list says unknown: the value is then the count so far, which the tile marks.
+    Where the run did not end, the list says unknown: the value is then the count so far, marked as such.
     """
     listed = dict(view.number_named(run, _NAMES[name]) or {"evidence": evidence})
     if listed.get("value") is None:
@@ -129,15 +129,16 @@ def tiles(run: Json | None) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+#: Facts and whether a zero is worth saying.
 _FACTS = (
-    ("registers", "registers", "registers a thread"),
-    ("static_shared", "B static shared", "bytes of static shared memory a block"),
-    ("spill_stores", "B spill stores", "bytes stored by register spills"),
-    ("spill_loads", "B spill loads", "bytes loaded by register spills"),
-    ("stack", "B stack", "bytes of stack a thread"),
-    ("local", "B local", "bytes of local memory a thread"),
-    ("constant", "B constant", "bytes of constant memory"),
-    ("barriers", "barriers", "named barriers a block"),
+    ("registers", "registers", "registers a thread", True),
+    ("static_shared", "B static shared memory", "bytes of static shared memory a block", True),
+    ("spill_stores", "B of spill stores", "bytes stored by register spills", False),
+    ("spill_loads", "B of spill loads", "bytes loaded by register spills", False),
+    ("stack", "B stack", "bytes of stack a thread", False),
+    ("local", "B local memory", "bytes of local memory a thread", False),
+    ("constant", "B constant", "bytes of constant memory", False),
+    ("barriers", "barriers", "named barriers a block", True),
 )
 
 
@@ -149,11 +150,13 @@ def compile_facts(launch: Json) -> dict[str, Any] | None:
     items = [
         {
             "value": view.num(facts[key]),
-            "label": label,
+            "label": label.removesuffix("s") if facts[key] == 1 and label.endswith("rs") else label,
             "help": help_text,
-            "bad": bool("spill" in key and facts[key]),
+            "bad": "spill" in key and bool(facts[key]),
         }
-        for key, label, help_text in _FACTS
-        if facts.get(key) is not None
+        for key, label, help_text, zero in _FACTS
+        if facts.get(key) is not None and (zero or facts[key])
     ]
+    if facts.get("spill_stores") == 0 and facts.get("spill_loads") == 0:
+        items.append({"value": "no", "label": "spills", "help": "no register was spilled", "bad": False})
     return {"items": items, "advisories": [str(text) for text in facts.get("advisories") or []]}

@@ -106,7 +106,7 @@ def column_sum(run: Json, counter: str) -> int | None:
     column = (run.get("profile") or {}).get(counter)
     if not isinstance(column, list):
         return None
-    return sum(value for value in column if value is not None)
+    return sum(int(value) for value in column if value is not None)
 
 
 def number_named(run: Json, name: str) -> Json | None:
