@@ -124,9 +124,13 @@ def table(function: Callable[..., float], *columns: np.ndarray) -> np.ndarray:
 
 def bf16_bits(values: np.ndarray, mode: str = "rn") -> np.ndarray:
     """Patterns of bfloat16 numbers, as uint16."""
-    rounded = table(lambda v: v if not math.isfinite(v) else math.copysign(round_fraction(Fraction(v), BF16, mode), v),
-                    values)  # fmt: skip
-    return (rounded.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+    def rounded(value: float) -> float:
+        if not math.isfinite(value):
+            return value
+        return math.copysign(round_fraction(Fraction(value), BF16, mode), value)
+
+    return (table(rounded, values).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
 
 
 def bf16_floats(bits: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from kernels.harness import Array, random, run
 
 pytestmark = pytest.mark.cuda

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+
 from kernels.harness import Array, random, run
 
 pytestmark = pytest.mark.cuda
@@ -115,8 +116,8 @@ def test_unions() -> None:
 
 def test_packed_struct() -> None:
     rng = random(6)
-    rows = [(int(rng.integers(-128, 128)), int(rng.integers(-(2**31), 2**31)), int(rng.integers(-(2**15), 2**15)),
-             float(rng.integers(-99, 99)) / 4) for _ in range(32)]  # fmt: skip
+    columns = [rng.integers(low, -low, 32) for low in (-128, -(2**31), -(2**15), -99)]
+    rows = [(c, i, s, d / 4) for c, i, s, d in zip(*(v.tolist() for v in columns), strict=True)]
     data = np.frombuffer(b"".join(struct.pack("<bihd", *row) for row in rows), np.uint8)
     out = run(FILE, "packed_struct", [data, np.zeros(32)])[1]
     assert out.tolist() == [float((c + i + 2**31) % 2**32 - 2**31 + s) + d for c, i, s, d in rows]

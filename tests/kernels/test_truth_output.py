@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from kernels.harness import HERE, launch, random, run
 
 pytestmark = pytest.mark.cuda

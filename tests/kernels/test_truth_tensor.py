@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from kernels.exact import bf16_bits
 from kernels.harness import Array, random, run
 
