@@ -53,11 +53,12 @@ class ListingBlock:
 
 @dataclass(frozen=True, slots=True)
 class ListingLoop:
-    """A natural loop: header block, member blocks, nesting depth from 1."""
+    """A loop: header block, member blocks, nesting depth from 1, blocks that jump back to the header."""
 
     header: int
     blocks: tuple[int, ...]
     depth: int
+    latches: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,27 +105,24 @@ def line_table(listing: Listing, result: RunResult, own: frozenset[str]) -> tupl
 
 
 def loop_trips(listing: Listing, result: RunResult) -> tuple[float | None, ...]:
-    """Mean header executions per entry of each loop, None where it was never entered.
+    """Mean iterations of a lane each time it enters a loop, None where no lane ever did.
 
-    Entries = header executions - back-edge executions, where a back edge runs as often as the last
-    instruction of its (single-successor or taken) latch; exact for loops whose latches end in a branch to
-    the header, which is how ptxas and nvcc lay loops out.
+    Lanes at the header / (lanes at the header - lanes that came over a back edge), all counted.
     """
-    warp = result.counters["warp_executed"]
+    c = result.counters
     trips: list[float | None] = []
     for loop in listing.loops:
-        header = listing.blocks[loop.header]
-        runs = int(warp[header.start])
-        inside = frozenset(loop.blocks)
-        entries = sum(
-            int(warp[block.end - 1])
-            for index, block in enumerate(listing.blocks)
-            if index not in inside and loop.header in block.successors and len(block.successors) == 1
-        )
-        conditional = any(
-            loop.header in block.successors and len(block.successors) > 1
-            for index, block in enumerate(listing.blocks)
-            if index not in inside
-        )
-        trips.append(runs / entries if runs and entries and not conditional else None)
+        start = listing.blocks[loop.header].start
+        arrived = int(c["thread_active"][start])
+        again = 0
+        for latch in loop.latches:
+            block = listing.blocks[latch]
+            last = block.end - 1
+            if len(block.successors) == 1:
+                again += int(c["thread_active"][last])
+            elif block.end == start:  # the header follows: the lanes that did not branch away
+                again += int(c["thread_active"][last]) - int(c["branch_taken"][last])
+            else:
+                again += int(c["branch_taken"][last])
+        trips.append(arrived / (arrived - again) if arrived > again else None)
     return tuple(trips)
