@@ -31,12 +31,16 @@ _SUFFIX = {
 
 @dataclass(frozen=True, slots=True)
 class DemangledName:
-    """A mangled name, in full (``ns::axpy<float, 64>(int, float const*)``), without parameters, and bare."""
+    """A mangled name, in full (``ns::axpy<float, 64>(int, float const*)``), without parameters, and bare.
+
+    ``params`` holds the types of the parameters, None where the name does not tell them.
+    """
 
     mangled: str
     full: str
     qualified: str
     bare: str
+    params: tuple[str, ...] | None = None
 
 
 class _TooMuch(Exception):
@@ -58,9 +62,11 @@ def demangled(name: str) -> DemangledName:
         if tree is None:
             raise _TooMuch
         writer = _Writer()
+        params: tuple[str, ...] | None = None
         if tree.kind == "func":
             qualified = writer.text(tree.name)
-            full = qualified + writer.parameters(tree)
+            params = writer.parameters(tree)
+            full = f"{qualified}({', '.join(params)})"
             bare_node = tree.name
         else:
             full = qualified = writer.text(tree)
@@ -70,7 +76,7 @@ def demangled(name: str) -> DemangledName:
         # The package raises whatever a malformed name makes it stumble over.
         bare = _guess_bare(name)
         return DemangledName(name, name, name, bare)
-    return DemangledName(name, full, qualified, bare)
+    return DemangledName(name, full, qualified, bare, params)
 
 
 def matches_name(mangled: str, wanted: str) -> bool:
@@ -135,13 +141,13 @@ class _Writer:
     def text(self, node: Any) -> str:
         return self._left(node) + self._right(node)
 
-    def parameters(self, function: Any) -> str:
-        kinds = [
-            node
-            for node in function.arg_tys
-            if (node.kind, getattr(node, "value", "")) != ("builtin", "void")
-        ]
-        return "(" + ", ".join(filter(None, map(self.text, kinds))) + ")"
+    def parameters(self, function: Any) -> tuple[str, ...]:
+        """The types of the parameters; packs are spread, ``(void)`` is none."""
+        nodes: list[Any] = []
+        for node in function.arg_tys:
+            inner = node.value if node.kind == "expand_arg_pack" else node
+            nodes += inner.value if inner.kind == "tpl_arg_pack" else [inner]
+        return () if [str(node) for node in nodes] == ["void"] else tuple(map(self.text, nodes))
 
     def _left(self, node: Any) -> str:
         if node is None:
@@ -186,7 +192,7 @@ class _Writer:
             closing = ")" if node.value.kind in ("func", "array") else ""
             return closing + self._right(node.value)
         if node.kind == "func":
-            return self.parameters(node)
+            return f"({', '.join(self.parameters(node))})"
         if node.kind == "array":
             return f"[{node.dimension.value}]" + self._right(node.ty)
         return ""
