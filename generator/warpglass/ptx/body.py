@@ -1,75 +1,63 @@
-"""Function bodies.
-
-Compilers write one instruction a line and repeat texts a lot, so a line that was seen before costs one
-dictionary look-up; a line that looks ordinary is split by one regular expression; everything else goes
-token by token through the cursor, which also finds the exact place of an error.
-"""
+"""Function bodies: lines by the fast path, everything else statement by statement."""
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable
 
 from warpglass.errors import ParseError
-from warpglass.ptx.lexer import IDENTIFIER, Cursor
-from warpglass.ptx.model import Guard, Instruction, Loc, Operand, Param, Register, Symbol, Variable
-from warpglass.ptx.opcodes import KNOWN_OPCODES, LINKAGES, PERFORMANCE_DIRECTIVES, SPACES, is_special
-from warpglass.ptx.operands import operand, operands
+from warpglass.ptx.lexer import Cursor
+from warpglass.ptx.lines import LONGEST_LINE, collapse, names_in, read_line
+from warpglass.ptx.model import Guard, Instruction, Loc, Param, Register, Variable
+from warpglass.ptx.opcodes import KNOWN_OPCODES, LINKAGES, PERFORMANCE_DIRECTIVES, SPACES
+from warpglass.ptx.operands import operands
 from warpglass.ptx.scopes import Names, Scope
-from warpglass.ptx.state import MAX_FAMILY, Entry, State
+from warpglass.ptx.state import MAX_FAMILY, Entry, Kind, State
 from warpglass.ptx.variables import RegisterNames, params, register_names, type_words, variables
 
 __all__ = ["Body"]
 
-#: Longer lines go token by token: the line regex is for what compilers write.
-_LONGEST_LINE = 400
 #: Scopes inside scopes beyond which a function is refused; inline asm needs three or four.
 _DEEPEST_SCOPE = 1000
 #: Frames of inlining kept by a ``.loc``.
 _DEEPEST_INLINE = 64
 
-_LINE = re.compile(
-    rf"[ \t]*+(?P<guard>@(?P<not>!?)[ \t]*+(?P<pred>{IDENTIFIER})[ \t]++)?+"
-    r"(?P<opcode>[A-Za-z_]\w*+(?:(?:\.|::)\w++)*+)(?:[ \t]++(?P<operands>[^;]*+))?+;[ \t]*+\Z"
-)
-_LABEL = re.compile(rf"[ \t]*+(?P<name>{IDENTIFIER})[ \t]*+:[ \t]*+\Z")
 _OPCODE = re.compile(r"[A-Za-z_]\w*+(?:(?:\.|::)\w++)*+")
-_LOC = re.compile(
-    r"[ \t]*+\.loc[ \t]++([0-9]{1,9})[ \t]++([0-9]{1,9})[ \t]++([0-9]{1,9})"
-    rf"(?:[ \t]*,[ \t]*function_name[ \t]++({IDENTIFIER})(?:[ \t]*\+[ \t]*([0-9]{{1,9}}))?[ \t]*,"
-    r"[ \t]*inlined_at[ \t]++([0-9]{1,9})[ \t]++([0-9]{1,9})[ \t]++([0-9]{1,9}))?[ \t]*;?[ \t]*\Z"
-)
-_NAME = re.compile(rf"(?<![\w$%.]){IDENTIFIER}")
-_BLANKS = re.compile(r"\s+")
-_COMPLEX = re.compile(r"[{(|\"]|\[[^\]]*,")
+_AFTER_UNKNOWN = re.compile(r"[;{}]|\n[ \t]*+\n")
 
-_PREDEFINED = frozenset({"_", "WARP_SZ"})
-#: Opcodes that access ``array[i]``; elsewhere it is the element's address.
-_ACCESSES = frozenset({"ld", "st", "ldu", "atom", "red", "prefetch", "prefetchu", "cp"})
+Place = tuple[int, int, int]
+
+
+@dataclasses.dataclass(slots=True)
+class Table:
+    """A ``.branchtargets`` or ``.calltargets`` as written."""
+
+    label: str
+    is_branch: bool
+    targets: tuple[str, ...]
+    scope: Scope
+    start: int
 
 
 class Body:
-    """Reads one body. ``read`` leaves instructions, names and tables as attributes."""
+    """One body. After :meth:`read` the attributes hold what it declares and executes, names as written."""
 
     def __init__(self, state: State, formals: tuple[Param, ...]) -> None:
         self.state = state
         self.source = state.source
         self.names = Names()
         self.scope = self.names.root
-        self.depth = 0
         self.instructions: list[Instruction] = []
         self.entries: list[Entry] = []
         self.scopes: list[Scope] = []
-        self.branch_targets: dict[str, tuple[str, ...]] = {}
-        self.call_targets: dict[str, tuple[str, ...]] = {}
+        self.tables: list[Table] = []
         self.prototypes: dict[str, tuple[tuple[Param, ...], tuple[Param, ...]]] = {}
         self.pragmas: list[str] = []
         self.directives: dict[str, tuple[int, ...]] = {}
-        self.params: list[Param] = []
-        self._tables: list[tuple[str, str, tuple[str, ...], Scope, int]] = []
-        self.used: set[str] = set()
+        self._depth = 0
         self._loc: Loc | None = None
-        self._located: dict[tuple[int, int, int], tuple[Loc, int]] = {}
+        self._located: dict[Place, tuple[Loc, int]] = {}
         for formal in formals:
             if formal.name == "_":
                 continue
@@ -80,39 +68,45 @@ class Body:
     # ------------------------------------------------------------ the loop
 
     def read(self, offset: int, line: int, limit: int) -> tuple[int, int]:
-        """Read from after the opening brace; returns the offset and line after the closing one."""
-        text, lines = self.source.text, self.state.lines
+        """Read from after the opening brace; returns the offset and line of the closing one.
+
+        ``offset`` stands on line ``line``; nothing beyond ``limit`` is looked at.
+        """
+        text, known = self.source.text, self.state.lines.get
         cursor = Cursor(self.source, offset, limit)
-        instructions, entries, scopes = self.instructions, self.entries, self.scopes
-        append, find, known = instructions.append, text.find, lines.get
-        position, at_start, located = offset, False, self._located
+        entries, scopes, located = self.entries.append, self.scopes.append, self._located
+        append, find, is_instruction = self.instructions.append, text.find, Kind.INSTRUCTION
+        position, at_start = offset, False
         while True:
             if at_start:
                 end = find("\n", position, limit)
                 if end < 0:
                     end = limit
-                raw = text[position:end] if end - position <= _LONGEST_LINE else ""
-                entry = known(raw)
-                if entry is None and raw:
-                    entry = self._line(raw, position, line)
-                if entry is not None:
-                    if entry.opcode:
-                        e = entry
+                raw = text[position:end] if end - position <= LONGEST_LINE else ""
+                e = known(raw)
+                if e is None and raw:
+                    e = read_line(self.state, raw, position)
+                if e is not None:
+                    taken = True
+                    if e.kind is is_instruction:
                         append(Instruction(e.opcode, e.operands, e.guard, line, e.column, self._loc, e.text))
-                        entries.append(entry)
-                        scopes.append(self.scope)
-                    elif entry.loc is not None:
-                        loc = self._loc = entry.loc
+                        entries(e)
+                        scopes(self.scope)
+                    elif e.kind is Kind.LOC and e.loc is not None:
+                        loc = self._loc = e.loc
                         located[loc.file, loc.line, loc.column] = (loc, 1)
-                    if end < limit:
+                    else:
+                        taken = self._line(e, position, line)
+                    if taken and end < limit:
                         position, line = end + 1, line + 1
                         continue
-                    position = end
+                    if taken:
+                        position = end
             cursor.seek(position)
             line += text.count("\n", position, cursor.start)
             position = cursor.start
             if self._statement(cursor, line):
-                return cursor.end, line
+                return cursor.start, line
             # The cursor stands on the next statement's first token: is that the first of its line?
             start = text.rfind("\n", position, cursor.start) + 1
             line += text.count("\n", position, cursor.start)
@@ -120,88 +114,50 @@ class Body:
             if start and not text[start:position].strip():
                 position, at_start = start, True
 
-    def _line(self, raw: str, position: int, line: int) -> Entry | None:
-        """An ordinary line not seen before; None where it needs the cursor."""
-        match = _LINE.match(raw)
-        if match is not None:
-            found = self._ordinary(match, raw, position)
-            if found is not None:
-                self.state.lines[raw] = found
-            return found
-        match = _LOC.match(raw)
-        if match is not None:
-            numbers = [int(match[i] or 0) for i in (1, 2, 3, 5, 6, 7, 8)]
-            outer = (numbers[4], numbers[5], numbers[6])
-            self._set_loc(numbers[0], numbers[1], numbers[2], match[4], numbers[3], outer)
-            if match[4] is None:
-                self.state.lines[raw] = Entry("", (), None, "", 0, frozenset(), self._loc)
-            return self.state.nothing
-        match = _LABEL.match(raw)
-        if match is not None:
-            self._label(match["name"], position + match.start("name"))
-            return self.state.nothing
-        if not raw.strip():
-            self.state.lines[raw] = self.state.nothing
-            return self.state.nothing
-        return None
+    def _line(self, entry: Entry, position: int, line: int) -> bool:
+        """Apply a line that is no instruction; False where it closes the body."""
+        kind = entry.kind
+        if kind is Kind.INLINED and entry.loc is not None:
+            loc = entry.loc
+            self._set_loc(loc.file, loc.line, loc.column, loc.function, entry.outer)
+        elif kind is Kind.LABEL:
+            self._label(entry.text, position + entry.column - 1)
+        elif kind is Kind.REGISTERS:
+            for declared in entry.registers:
+                self._register(declared, position)
+        elif kind is Kind.VARIABLES:
+            for variable in entry.variables:
+                self._variable(variable, line, position + entry.column - 1)
+        elif kind is Kind.OPEN:
+            self._open(position)
+        elif kind is Kind.CLOSE:
+            if self.scope.parent is None:
+                return False
+            self._close(self.scope.parent)
+        return True
 
-    def _ordinary(self, match: re.Match[str], raw: str, position: int) -> Entry | None:
-        """An instruction on one line, or None where its operands need the cursor or are wrong."""
-        opcode, rest = match["opcode"], match["operands"]
-        if opcode.split(".", 1)[0] not in KNOWN_OPCODES:
-            return None
-        found: tuple[Operand, ...] = ()
-        if rest is not None and rest.strip():
-            try:
-                found = self._operands(rest, position + match.start("operands"))
-            except ParseError:
-                return None  # the cursor says where
-        guard = None
-        if match["guard"] is not None:
-            guard = Guard(Register(match["pred"]), match["not"] == "!")
-        column = (match.start("guard") if guard is not None else match.start("opcode")) + 1
-        text = _BLANKS.sub(" ", raw[column - 1 : raw.rindex(";")]).rstrip()
-        names = _NAME.findall(rest or "")
-        if guard is not None:
-            names.append(guard.register.name)
-        return Entry(opcode, found, guard, text, column, frozenset(names), None)
+    def _open(self, position: int) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST_SCOPE:
+            raise self.source.error("scopes nested too deeply", position)
+        self.scope = self.names.open(self.scope)
 
-    def _operands(self, rest: str, offset: int) -> tuple[Operand, ...]:
-        limit = offset + len(rest)
-        if _COMPLEX.search(rest) is not None:
-            cursor = Cursor(self.source, offset, limit + 1)
-            return operands(cursor)
-        memo = self.state.operands
-        found = []
-        for piece in rest.split(","):
-            text = piece.strip()
-            known = memo.get(text)
-            if known is None:
-                cursor = Cursor(self.source, offset, offset + len(piece))
-                known = operand(cursor)
-                if cursor.kind != "end":
-                    cursor.fail("unexpected text after an operand")
-                memo[text] = known
-            offset += len(piece) + 1
-            found.append(known)
-        return tuple(found)
+    def _close(self, parent: Scope) -> None:
+        self.scope = parent
+        self._depth -= 1
 
     # ------------------------------------------------------------ statements by token
 
     def _statement(self, cursor: Cursor, line: int) -> bool:
-        """One statement at the cursor; True after the brace that closes the body."""
+        """One statement at the cursor; True at the brace that closes the body."""
         value, kind = cursor.value, cursor.kind
         if value == "}":
             if self.scope.parent is None:
                 return True
-            self.scope = self.scope.parent
-            self.depth -= 1
+            self._close(self.scope.parent)
             cursor.advance()
         elif value == "{":
-            self.depth += 1
-            if self.depth > _DEEPEST_SCOPE:
-                cursor.fail("scopes nested too deeply")
-            self.scope = self.names.open(self.scope)
+            self._open(cursor.start)
             cursor.advance()
         elif value == ";":
             cursor.advance()
@@ -210,12 +166,12 @@ class Body:
         elif kind == "dot":
             self._directive(cursor, line)
         elif kind == "ident":
-            start, name = cursor.start, value
+            start = cursor.start
             after = cursor.text[cursor.end : cursor.end + 2]
             if after[:1] in (":", " ", "\t", "\n") and after != "::":
                 cursor.advance()
                 if cursor.accept(":"):
-                    self._labelled(cursor, name, start)
+                    self._labelled(cursor, value, start)
                     return False
                 cursor.seek(start)
             self._instruction(cursor, line)
@@ -226,6 +182,24 @@ class Body:
         return False
 
     def _instruction(self, cursor: Cursor, line: int) -> None:
+        start, text = cursor.start, cursor.text
+        end = text.find(";", start, start + LONGEST_LINE)
+        key = text[start:end] if end >= 0 else ""
+        entry = self.state.statements.get(key)
+        if entry is None:
+            entry = self._parsed(cursor)
+            if key and cursor.start == end:
+                self.state.statements[key] = entry
+        cursor.seek(cursor.start if end < 0 or cursor.start > end else end)
+        cursor.expect(";")
+        column = start - text.rfind("\n", 0, start)
+        self.entries.append(entry)
+        self.scopes.append(self.scope)
+        e = entry
+        self.instructions.append(Instruction(e.opcode, e.operands, e.guard, line, column, self._loc, e.text))
+
+    def _parsed(self, cursor: Cursor) -> Entry:
+        """The instruction at the cursor, which is left on its ``;``."""
         start, guard = cursor.start, None
         if cursor.accept("@"):
             negated = cursor.accept("!")
@@ -233,43 +207,30 @@ class Body:
         match = _OPCODE.match(cursor.text, cursor.start, cursor.limit)
         if match is None:
             cursor.fail(f"expected an opcode, found {cursor.value[:40]!r}")
-        opcode = match.group()
-        opcode_start = cursor.start
+        opcode, opcode_start = match.group(), cursor.start
+        base = opcode.split(".", 1)[0]
         cursor.seek(match.end())
         while cursor.kind == "dot":  # ld .global .f32: blanks between the parts are allowed
             opcode += cursor.advance()
         rest = cursor.start
-        known = opcode.split(".", 1)[0] in KNOWN_OPCODES
-        if not known:
-            base = opcode.split(".", 1)[0][:40]
-            self.state.once("info", f"unknown opcode '{base}' is kept as text", opcode_start)
+        if base not in KNOWN_OPCODES:
+            self.state.once("info", f"unknown opcode '{base[:40]}' is kept as text", opcode_start)
         try:
             found = operands(cursor)
         except ParseError:
-            if known:
+            stop = _AFTER_UNKNOWN.search(cursor.text, cursor.start, cursor.limit)
+            if base in KNOWN_OPCODES or stop is None or stop.group() != ";":
                 raise
             found = ()
-            stop = re.compile(r"[;{}]|\n\s*\n").search(cursor.text, cursor.start, cursor.limit)
-            if stop is None or stop.group() != ";":
-                raise
             cursor.seek(stop.start())
-        finish = cursor.start
-        cursor.expect(";")
-        text = _BLANKS.sub(" ", cursor.text[start:finish]).strip()
-        names = _NAME.findall(cursor.text, rest, finish)
+        names = names_in(cursor.text[rest : cursor.start])
         if guard is not None:
             names.append(guard.register.name)
-        column = start - cursor.text.rfind("\n", 0, start)
-        entry = Entry(opcode, found, guard, text, column, frozenset(names), None)
-        self.entries.append(entry)
-        self.scopes.append(self.scope)
-        self.instructions.append(Instruction(opcode, found, guard, line, column, self._loc, text))
+        text = collapse(cursor.text[start : cursor.start])
+        return Entry(Kind.INSTRUCTION, opcode, found, guard, text, 0, frozenset(names))
 
     def _label(self, name: str, offset: int) -> None:
-        unique = self.names.declare(self.scope, name, register=False)
-        if unique is None:
-            raise self.source.error(f"'{name[:60]}' is declared twice", offset)
-        self.names.labels[unique] = len(self.instructions)
+        self.names.labels[self._declare(name, offset, register=False)] = len(self.instructions)
 
     def _labelled(self, cursor: Cursor, name: str, start: int) -> None:
         """What follows ``name:``: a table of targets, a prototype, or just the next statement."""
@@ -280,54 +241,34 @@ class Body:
             while cursor.accept(","):
                 targets.append(cursor.identifier("a target"))
             cursor.expect(";")
-            self._tables.append((word, self._other(name, start), tuple(targets), self.scope, start))
+            label = self._declare(name, start, register=False)
+            self.tables.append(Table(label, word == ".branchtargets", tuple(targets), self.scope, start))
         elif word == ".callprototype":
             cursor.advance()
             returns: tuple[Param, ...] = params(cursor) if cursor.value == "(" else ()
             cursor.identifier("'_'")
             arguments = params(cursor) if cursor.value == "(" else ()
-            while cursor.kind == "dot":
+            while cursor.kind in ("dot", "number"):
                 cursor.advance()
-                while cursor.kind == "number":
-                    cursor.advance()
             cursor.expect(";")
-            self.prototypes[self._other(name, start)] = (returns, arguments)
+            self.prototypes[self._declare(name, start, register=False)] = (returns, arguments)
         else:
             self._label(name, start)
-
-    def _other(self, name: str, start: int) -> str:
-        unique = self.names.declare(self.scope, name, register=False)
-        if unique is None:
-            raise self.source.error(f"'{name[:60]}' is declared twice", start)
-        self.names.other.add(unique)
-        return unique
 
     # ------------------------------------------------------------ directives
 
     def _directive(self, cursor: Cursor, line: int) -> None:
         word = cursor.value[1:]
-        if word == "reg":
-            cursor.advance()
-            for declared in register_names(cursor):
-                self._register(declared)
-        elif word == "loc":
-            cursor.advance()
-            self._loc_directive(cursor)
+        handler = _DIRECTIVES.get(word)
+        if handler is not None:
+            handler(self, cursor)
         elif word in SPACES or word in LINKAGES or word in ("align", "attribute"):
             start = cursor.start
             words = type_words(cursor)
             if words.space == "reg":
                 cursor.fail("'.reg' must come first", start)
             for variable in variables(cursor, words, line):
-                self._variable(variable, start)
-        elif word == "pragma":
-            cursor.advance()
-            self.pragmas.extend(self.state.strings(cursor))
-            cursor.expect(";")
-        elif word == "file":
-            self.state.file_directive(cursor)
-        elif word == "section":
-            self.state.section(cursor)
+                self._variable(variable, line, start)
         elif word in PERFORMANCE_DIRECTIVES:
             cursor.advance()
             self.directives[word] = self.state.integers(cursor)
@@ -335,48 +276,45 @@ class Body:
         else:
             self.state.unknown_directive(cursor)
 
-    def _register(self, declared: RegisterNames) -> None:
-        names = self.names
-        if declared.count is None:
-            unique = names.declare(self.scope, declared.name, register=True)
-            if unique is None:
-                raise self.source.error(f"'{declared.name[:60]}' is declared twice", declared.start)
-            names.registers[unique] = declared.type
-        elif declared.count > MAX_FAMILY or len(names.registers) > 16 * MAX_FAMILY:
-            names.families.append((declared.name, declared.count, declared.type))
-        elif declared.count:
-            family = self.state.family(declared.name, declared.count)
-            twice = names.declare_family(self.scope, family, declared.type)
-            if twice is not None:
-                raise self.source.error(f"'{twice[:60]}' is declared twice", declared.start)
+    def _registers(self, cursor: Cursor) -> None:
+        cursor.advance()
+        for declared in register_names(cursor):
+            self._register(declared, 0)
 
-    def _variable(self, variable: Variable, start: int) -> None:
-        unique = self.names.declare(self.scope, variable.name, register=False)
-        if unique is None:
-            raise self.source.error(f"'{variable.name[:60]}' is declared twice", start)
-        self.names.variables[unique] = self.state.renamed(variable, unique)
+    def _pragma(self, cursor: Cursor) -> None:
+        cursor.advance()
+        self.pragmas.extend(self.state.strings(cursor))
+        cursor.expect(";")
+
+    def _file(self, cursor: Cursor) -> None:
+        self.state.file_directive(cursor)
+
+    def _section(self, cursor: Cursor) -> None:
+        self.state.section(cursor)
 
     def _loc_directive(self, cursor: Cursor) -> None:
-        numbers = [cursor.integer("a file number"), cursor.integer("a line")]
-        numbers.append(cursor.integer("a column") if cursor.kind == "number" else 0)
+        cursor.advance()
+        file, line = cursor.integer("a file number"), cursor.integer("a line")
+        column = cursor.integer("a column") if cursor.kind == "number" else 0
         function: str | None = None
-        plus, outer = 0, (0, 0, 0)
+        outer = (0, 0, 0)
         if cursor.accept(","):
-            if cursor.identifier("'function_name'") != "function_name":
-                cursor.fail("expected 'function_name'")
-            function = cursor.identifier("a label")
-            if cursor.accept("+"):
-                plus = cursor.integer()
+            self._keyword(cursor, "function_name")
+            label = cursor.identifier("a label")
+            function = self.state.string_at(label, cursor.integer() if cursor.accept("+") else 0)
             cursor.expect(",")
-            if cursor.identifier("'inlined_at'") != "inlined_at":
-                cursor.fail("expected 'inlined_at'")
+            self._keyword(cursor, "inlined_at")
             outer = (cursor.integer(), cursor.integer(), cursor.integer())
         cursor.accept(";")
-        self._set_loc(numbers[0], numbers[1], numbers[2], function, plus, outer)
+        self._set_loc(file, line, column, function, outer)
 
-    def _set_loc(
-        self, file: int, line: int, column: int, function: str | None, plus: int, outer: tuple[int, int, int]
-    ) -> None:
+    @staticmethod
+    def _keyword(cursor: Cursor, word: str) -> None:
+        if cursor.value != word:
+            cursor.fail(f"expected '{word}'")
+        cursor.advance()
+
+    def _set_loc(self, file: int, line: int, column: int, function: str | None, outer: Place) -> None:
         """``inlined_at`` names a place; the latest ``.loc`` with that place is the next frame out."""
         parent: Loc | None = None
         depth = 0
@@ -384,90 +322,42 @@ class Body:
             parent, depth = self._located.get(outer, (None, 0))
             if parent is None or depth >= _DEEPEST_INLINE:
                 parent, depth = Loc(*outer), 1
-            function = self.state.string_at(function, plus)
         self._loc = Loc(file, line, column, function, parent)
         self._located[file, line, column] = (self._loc, depth + 1)
 
-    # ------------------------------------------------------------ names
+    # ------------------------------------------------------------ declarations
 
-    def resolve(self, globals_: Mapping[str, Variable]) -> None:
-        """Apply declarations to all operands; undeclared registers and labels are errors."""
-        for kind, label, targets, scope, start in self._tables:
-            table = self.branch_targets if kind == ".branchtargets" else self.call_targets
-            table[label] = tuple(self.names.lookup(scope, t) or t for t in targets)
-            for target in table[label]:
-                if kind == ".branchtargets" and target not in self.names.labels:
-                    raise self.source.error(f"'{target[:60]}' is no label of the function", start)
-        self._check_registers()
-        odd, names = self.names.odd, self.names
-        memo: dict[tuple[int, int], tuple[tuple[Operand, ...], Guard | None]] = {}
-        for index, entry in enumerate(self.entries):
-            if entry.names.isdisjoint(odd) and "[" not in entry.array:
-                continue
-            scope = self.scopes[index]
-            key = (id(entry), scope.number)
-            if key not in memo:
-                access = entry.opcode.split(".", 1)[0] in _ACCESSES
-                memo[key] = (
-                    tuple(names.operand(o, scope, access, globals_) for o in entry.operands),
-                    None if entry.guard is None else names.guard(entry.guard, scope),
-                )
-            old = self.instructions[index]
-            found, guard = memo[key]
-            self.instructions[index] = Instruction(
-                old.opcode, found, guard, old.line, old.column, old.loc, old.text
-            )
-        self._check_labels()
+    def _declare(self, name: str, offset: int, register: bool) -> str:
+        unique = self.names.declare(self.scope, name, register)
+        if unique is None:
+            raise self.source.error(f"'{name[:60]}' is declared twice", offset)
+        return unique
 
-    def _check_registers(self) -> None:
-        """Every ``%name`` must be declared, as the assembler demands; large families are filled in here."""
-        used = self.used = set[str]().union(*{id(e): e.names for e in self.entries}.values())
-        declared = self.names.declared
-        missing = set()
-        for name in used:
-            if name[0] == "%" and name not in declared and not is_special(name):
-                kind = self._family_type(name)
-                if kind is None:
-                    missing.add(name)
-                else:
-                    self.names.registers[name] = kind
-        if missing:
-            for index, entry in enumerate(self.entries):
-                found = missing & entry.names
-                if found:
-                    raise self._error_at(index, f"register '{min(found)[:60]}' is not declared")
+    def _register(self, declared: RegisterNames, base: int) -> None:
+        """Declare a register or a family; ``base`` is added to the place kept in ``declared``."""
+        names = self.names
+        if declared.count is None:
+            unique = self._declare(declared.name, base + declared.start, register=True)
+            names.registers[unique] = declared.type
+        elif declared.count > MAX_FAMILY or len(names.registers) > 16 * MAX_FAMILY:
+            names.families.append((declared.name, declared.count, declared.type))
+        elif declared.count:
+            family = self.state.family(declared.name, declared.count)
+            twice = names.declare_family(self.scope, family, declared.type)
+            if twice is not None:
+                raise self.source.error(f"'{twice[:60]}' is declared twice", base + declared.start)
 
-    def _family_type(self, name: str) -> str | None:
-        for prefix, count, kind in self.names.families:
-            digits = name[len(prefix) :]
-            if name.startswith(prefix) and digits.isdecimal() and len(digits) < 12 and int(digits) < count:
-                return kind
-        return None
+    def _variable(self, variable: Variable, line: int, start: int) -> None:
+        unique = self._declare(variable.name, start, register=False)
+        if unique != variable.name or variable.line != line:
+            variable = dataclasses.replace(variable, name=unique, line=line)
+        self.names.variables[unique] = variable
 
-    def _check_labels(self) -> None:
-        labels = self.names.labels
-        for index, instruction in enumerate(self.instructions):
-            if instruction.opcode.startswith("bra") and instruction.base == "bra":
-                target = instruction.operands[0] if instruction.operands else None
-                if not isinstance(target, Symbol) or target.name not in labels:
-                    shown = target.name[:60] if isinstance(target, Symbol) else "its target"
-                    raise self._error_at(index, f"'bra' to '{shown}', which is no label of the function")
 
-    def unknown(self, module_names: Set[str]) -> ParseError | None:
-        """An error for the first name that neither the function nor the module declares, if there is one."""
-        missing = {
-            n
-            for n in self.used
-            if n[0] != "%" and n not in self.names.declared and n not in module_names and n not in _PREDEFINED
-        }
-        if missing:
-            for index, entry in enumerate(self.entries):
-                found = missing & entry.names
-                if found and entry.opcode.split(".", 1)[0] in KNOWN_OPCODES:
-                    return self._error_at(index, f"'{min(found)[:60]}' is not declared")
-        return None
-
-    def _error_at(self, index: int, message: str) -> ParseError:
-        instruction = self.instructions[index]
-        offset = self.source.starts()[instruction.line - 1] + instruction.column - 1
-        return self.source.error(message, offset)
+_DIRECTIVES: dict[str, Callable[[Body, Cursor], None]] = {
+    "reg": Body._registers,
+    "loc": Body._loc_directive,
+    "pragma": Body._pragma,
+    "file": Body._file,
+    "section": Body._section,
+}

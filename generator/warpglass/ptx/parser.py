@@ -12,6 +12,7 @@ from warpglass.ptx.body import Body
 from warpglass.ptx.lexer import Cursor, Source, clean
 from warpglass.ptx.model import Function, Module, Param, Variable
 from warpglass.ptx.opcodes import LINKAGES, PERFORMANCE_DIRECTIVES, SPACES
+from warpglass.ptx.resolve import Resolved, resolve
 from warpglass.ptx.state import State
 from warpglass.ptx.variables import params, skip_parentheses, type_words, variables
 
@@ -302,7 +303,7 @@ class _Parser:
             self._failed(error)
             self._give_up(head, head.start)
             return
-        cursor.seek(offset)
+        cursor.seek(offset + 1)
         if head.name in self.bodies:
             self._failed(self.source.error(f"'{head.name[:60]}' is defined twice", head.start))
             return
@@ -314,25 +315,22 @@ class _Parser:
         names = self.functions.keys() | self.variables.keys() | {a[0] for a in self.aliases}
         for name, (body, head, end_line) in self.bodies.items():
             try:
-                body.resolve(self.variables)
-                unknown = body.unknown(names)
-                if unknown is not None:
-                    raise unknown
+                found = resolve(body, self.variables, names)
             except ParseError as error:
                 self._failed(error)
                 continue
-            self.functions[name] = self._made(head, body, end_line)
+            self.functions[name] = self._made(head, body, found, end_line)
 
-    def _made(self, head: _Head, body: Body, end_line: int) -> Function:
+    def _made(self, head: _Head, body: Body, found: Resolved, end_line: int) -> Function:
         directives = {**head.directives, **body.directives}
         return Function(
             name=head.name, is_entry=head.is_entry, linkage=head.linkage, params=head.params,
             returns=head.returns,
             registers=MappingProxyType(body.names.registers), variables=tuple(body.names.variables.values()),
-            instructions=tuple(body.instructions), labels=MappingProxyType(body.names.labels),
+            instructions=found.instructions, labels=MappingProxyType(body.names.labels),
             line=self.source.place(head.start)[0], end_line=end_line, has_body=True,
-            directives=MappingProxyType(directives), branch_targets=MappingProxyType(body.branch_targets),
-            call_targets=MappingProxyType(body.call_targets), prototypes=MappingProxyType(body.prototypes),
+            directives=MappingProxyType(directives), branch_targets=MappingProxyType(found.branch_targets),
+            call_targets=MappingProxyType(found.call_targets), prototypes=MappingProxyType(body.prototypes),
             pragmas=(*head.pragmas, *body.pragmas), noreturn="noreturn" in directives,
         )  # fmt: skip
 

@@ -50,7 +50,6 @@ class Names:
         self.registers: dict[str, str] = {}
         self.labels: dict[str, int] = {}
         self.variables: dict[str, Variable] = {}
-        self.other: set[str] = set()
         self.odd: set[str] = set()
         self.declared: set[str] = set()
         self.families: list[tuple[str, int, str]] = []
@@ -110,6 +109,14 @@ class Names:
             step = step.parent
         scope.cache[name] = found
         return found
+
+    def family_type(self, name: str) -> str | None:
+        """The type of a member of a family too large to be written out, or None."""
+        for prefix, count, kind in self.families:
+            digits = name[len(prefix) :]
+            if name.startswith(prefix) and digits.isdecimal() and len(digits) < 12 and int(digits) < count:
+                return kind
+        return None
 
     # ------------------------------------------------------------ operands
 

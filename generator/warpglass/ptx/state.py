@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 
 from warpglass.errors import ParseError
 from warpglass.ptx.lexer import IDENTIFIER, Cursor, Source
 from warpglass.ptx.model import Diagnostic, Guard, Loc, Operand, Variable
+from warpglass.ptx.variables import RegisterNames
 
-__all__ = ["MAX_FAMILY", "Entry", "State"]
+__all__ = ["MAX_FAMILY", "Entry", "Kind", "State"]
 
 #: Members up to which a register family is written out; of a larger one only those in use exist.
 MAX_FAMILY = 1 << 16
@@ -22,25 +23,39 @@ _PIECES = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]')
 _SECTION_END = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{}]')
 
 
+class Kind(IntEnum):
+    """What a line holds."""
+
+    INSTRUCTION = 0
+    LOC = 1
+    INLINED = 2
+    NOTHING = 3
+    OPEN = 4
+    CLOSE = 5
+    LABEL = 6
+    REGISTERS = 7
+    VARIABLES = 8
+
+
 @dataclass(slots=True)
 class Entry:
-    """A line that was seen: an instruction, a ``.loc`` (``loc``), or nothing (``opcode`` empty)."""
+    """A line or statement taken apart, valid wherever the same text stands.
 
-    opcode: str
-    operands: tuple[Operand, ...]
-    guard: Guard | None
-    text: str
-    column: int
-    names: frozenset[str]
-    loc: Loc | None
-    array: str = ""
+    Instructions use the fields up to ``names`` (the names in operands and guard); ``text`` is a label's
+    name for labels. ``outer`` is the place where an inlined ``.loc`` was inlined. Columns count from 1.
+    """
 
-    def __post_init__(self) -> None:
-        if _ARRAY.search(self.text) is not None:
-            self.array = "["
-
-
-_ARRAY = re.compile(r"[\w$]\[")
+    kind: Kind
+    opcode: str = ""
+    operands: tuple[Operand, ...] = ()
+    guard: Guard | None = None
+    text: str = ""
+    column: int = 0
+    names: frozenset[str] = frozenset()
+    loc: Loc | None = None
+    outer: tuple[int, int, int] = (0, 0, 0)
+    registers: tuple[RegisterNames, ...] = ()
+    variables: tuple[Variable, ...] = ()
 
 
 class State:
@@ -50,7 +65,7 @@ class State:
         self.source = source
         self.lines: dict[str, Entry] = {}
         self.operands: dict[str, Operand] = {}
-        self.nothing = Entry("", (), None, "", 0, frozenset(), None)
+        self.statements: dict[str, Entry] = {}
         self.files: dict[int, str] = {}
         self.sections: dict[str, str] = {}
         self.diagnostics: list[Diagnostic] = []
@@ -89,11 +104,6 @@ class State:
         if key not in self._families:
             self._families[key] = [f"{prefix}{i}" for i in range(count)]
         return self._families[key]
-
-    @staticmethod
-    def renamed(variable: Variable, name: str) -> Variable:
-        """The variable under its unique name."""
-        return variable if variable.name == name else dataclasses.replace(variable, name=name)
 
     @staticmethod
     def integers(cursor: Cursor) -> tuple[int, ...]:
