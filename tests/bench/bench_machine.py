@@ -1,8 +1,8 @@
 """Speed of the machine, in thread-instructions a second, relative to the plain interpreter beside it.
 
 Both count everything and trace the default blocks. Targets: tiled matmul 64 x 64 x 64 at least 40 times,
-512 x 512 x 512 at least 60 times the interpreter's rate on the small one, Collatz over 65,536 threads at least
-4 times. The interpreter runs the first 2,048 threads of Collatz; rates are compared, not times.
+512 x 512 x 512 at least 60 times the interpreter's rate on the small one, Collatz over 65,536 threads at
+least 4 times. The interpreter runs the first 2,048 threads of Collatz; rates are compared, not times.
 """
 
 from __future__ import annotations
@@ -73,8 +73,13 @@ def matmul_ptx() -> str:
         return out.read_text(encoding="utf-8")
 
 
-def reference_run(text: str, grid: tuple[int, int, int], block: tuple[int, int, int], arrays: list[np.ndarray],
-                  scalars: list[int]) -> tuple[Result, bytearray]:  # fmt: skip
+def reference_run(
+    text: str,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    arrays: list[np.ndarray],
+    scalars: list[int],
+) -> tuple[Result, bytearray]:
     """Run the plain interpreter; buffers lie one after the other."""
     module = ptx.parse(text)
     kernel = module.kernels[0]
@@ -89,9 +94,9 @@ def reference_run(text: str, grid: tuple[int, int, int], block: tuple[int, int, 
     return Interpreter(module, kernel, memory, BASE).run(grid, block, arguments), memory
 
 
-def machine_rate(text: str, kernel: str, grid: object, block: object, args: list[object], times: int) -> tuple[
-    float, int, list[np.ndarray]
-]:  # fmt: skip
+def machine_rate(
+    text: str, kernel: str, grid: object, block: object, args: list[object], times: int
+) -> tuple[float, int, list[np.ndarray]]:
     """Thread-instructions a second, their number, and the buffers."""
     seconds, result = best_of(
         times, lambda: warpglass.run(text, kernel=kernel, grid=grid, block=block, args=list(args))

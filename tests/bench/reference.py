@@ -101,7 +101,7 @@ SIZES = {"f": 4, "I": 4, "Q": 8}
 
 @dataclass
 class Thread:
-    """One thread: registers, place, how often it ran each instruction, its accesses since the last barrier."""
+    """One thread: registers, place, executions by instruction, accesses since the last barrier."""
 
     index: int
     registers: dict[str, Value]
@@ -209,7 +209,7 @@ class Interpreter:
     def run(
         self, grid: Dim3, block: Dim3, arguments: dict[str, int], traced: tuple[int, ...] = (0,)
     ) -> Result:
-        """Run all blocks one after the other, and each block's threads one after the other up to a barrier."""
+        """Run block after block, and of each block thread after thread, up to a barrier."""
         for z in range(grid[2]):
             for y in range(grid[1]):
                 for x in range(grid[0]):
