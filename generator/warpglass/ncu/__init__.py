@@ -9,8 +9,13 @@ from warpglass.errors import InputError
 from warpglass.ncu.container import read_container
 from warpglass.ncu.decode import decode_report
 from warpglass.ncu.model import Launch, Metric, Report
+from warpglass.ncu.names import counter, ratio, throughput, typed_metrics
+from warpglass.ncu.query import frame, query, render_tree, single
 
-__all__ = ["Launch", "Metric", "Report", "load", "parse"]
+__all__ = [
+    "Launch", "Metric", "Report", "counter", "frame", "load", "parse", "query", "ratio", "render_tree",
+    "single", "throughput", "typed_metrics",
+]  # fmt: skip
 
 
 def parse(content: bytes, name: str = "<bytes>") -> Report:
