@@ -46,7 +46,7 @@ class Body:
     def __init__(self, state: State, formals: tuple[Param, ...]) -> None:
         self.state = state
         self.source = state.source
-        self.names = Names()
+        self.names = Names(state.numbered)
         self.scope = self.names.root
         self.instructions: list[Instruction] = []
         self.entries: list[Entry] = []
@@ -183,7 +183,7 @@ class Body:
 
     def _instruction(self, cursor: Cursor, line: int) -> None:
         start, text = cursor.start, cursor.text
-        end = text.find(";", start, start + LONGEST_LINE)
+        end = text.find(";", start, min(start + LONGEST_LINE, cursor.limit))
         key = text[start:end] if end >= 0 else ""
         entry = self.state.statements.get(key)
         if entry is None:

@@ -1,4 +1,4 @@
-"""After a body is read: names get the meaning that declarations give them, and what is missing is an error."""
+"""After a body is read: names mean what declarations say, and what nothing declares is an error."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 
 from warpglass.ptx.model import (
@@ -44,7 +44,9 @@ class Names:
     tell: instructions that use none of them need no second look.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, taken: Callable[[], Set[str]] = frozenset) -> None:
+        """``taken`` gives names that the text uses for other things, asked for at the first collision."""
+        self._taken = taken
         self.root = Scope(None, 0)
         self.scopes = 1
         self.registers: dict[str, str] = {}
@@ -68,7 +70,8 @@ class Names:
         unique = name
         if name in self._used:
             count = self._counts.get(name, 0) + 1
-            while f"{name}${count}" in self._used:
+            taken = self._taken()
+            while f"{name}${count}" in self._used or f"{name}${count}" in taken:
                 count += 1
             self._counts[name] = count
             unique = f"{name}${count}"

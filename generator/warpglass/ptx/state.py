@@ -18,6 +18,7 @@ MAX_FAMILY = 1 << 16
 
 _STRING_BYTES = re.compile(rf"(?<![\w$])(?P<label>{IDENTIFIER})\s*+:|\.b8\s+(?P<bytes>[0-9, \t\n]+)")
 _SECTION_STRINGS = re.compile(r"\.section\s++\.debug_str\s*+\{")
+_NUMBERED = re.compile(r"(?<![\w$%])[\w$%]+\$[0-9]+(?![\w$])")
 # An unterminated string ends with its line: what a closing quote must follow is said elsewhere.
 _PIECES = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]')
 _SECTION_END = re.compile(r'"(?:[^"\\\n]|\\[^\n])*+"?|[{}]')
@@ -72,6 +73,7 @@ class State:
         self.here = 0
         self._said: set[str] = set()
         self._families: dict[tuple[str, int], list[str]] = {}
+        self._numbered: frozenset[str] | None = None
         self._strings: dict[str, int] | None = None
         self._string_bytes = b""
 
@@ -97,6 +99,12 @@ class State:
         )
 
     # ------------------------------------------------------------ small pieces
+
+    def numbered(self) -> frozenset[str]:
+        """Every name of the text that looks like one made unique here (``name$1``)."""
+        if self._numbered is None:
+            self._numbered = frozenset(_NUMBERED.findall(self.source.text))
+        return self._numbered
 
     def family(self, prefix: str, count: int) -> list[str]:
         """The names ``prefix0 … prefix<count-1>``."""
