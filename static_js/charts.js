@@ -61,16 +61,17 @@ export function chartsColored(value, color) {
  * @param {Record<string, any>} layout
  */
 export function chartsLayout(layout) {
-  const axis = { gridcolor: '$border', zerolinecolor: '$border-strong', linecolor: '$border-strong', automargin: true };
+  const axis = { gridcolor: '$border', zerolinecolor: '$border-strong', linecolor: '$border-strong', automargin: true, title: { font: { size: 12, color: '$muted' }, standoff: 8 } };
   return {
     margin: { l: 8, r: 16, t: 8, b: 36 },
     paper_bgcolor: 'rgba(0,0,0,0)',
     plot_bgcolor: 'rgba(0,0,0,0)',
     hoverlabel: { bgcolor: '$panel-2', bordercolor: '$border-strong', font: { color: '$fg' } },
+    bargap: 0.34,
     ...layout,
     font: { family: 'system-ui, sans-serif', size: 12, color: '$fg', ...layout.font },
-    xaxis: { ...axis, ...layout.xaxis },
-    yaxis: { ...axis, ...layout.yaxis },
+    xaxis: { ...axis, ...layout.xaxis, title: { ...axis.title, ...layout.xaxis?.title } },
+    yaxis: { ...axis, ...layout.yaxis, title: { ...axis.title, ...layout.yaxis?.title } },
   };
 }
 

@@ -17,7 +17,7 @@ __all__ = ["BundleError", "bundle", "join_modules", "top_level_names"]
 _IMPORT = re.compile(
     r"import\s*(?:\{(?P<names>[^}]*)\}\s*from\s*)?(?P<quote>['\"])(?P<path>[^'\"]*)(?P=quote)\s*;?"
 )
-_DECLARATION = re.compile(r"(?:async\s+)?(?:function\s*\*?|class|const|let|var)\b")
+_DECLARATION = re.compile(r"(?:async\s+)?(?:function\b\s*\*?|(?:class|const|let|var)\b)")
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _REGEX_BEFORE = re.compile(
     r"(?:^|[(,=:\[!&|?{};+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|else|do))$"
@@ -192,8 +192,11 @@ def _more_declarators(rest: str) -> list[str]:
         if depth < 0 or (char == ";" and depth == 0):
             break
         if char == "," and depth == 0:
-            name = re.match(r"\s*([A-Za-z_$][\w$]*)\s*[=,;]", rest[match.end() :])
+            after = rest[match.end() :].lstrip()
+            name = re.match(r"([A-Za-z_$][\w$]*)\s*[=,;]", after)
             names += [name.group(1)] if name else []
+            if after[:1] in ("{", "["):
+                names += _pattern_names(after[: after.find("}" if after[0] == "{" else "]") + 1])
     return names
 
 

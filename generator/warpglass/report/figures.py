@@ -43,9 +43,14 @@ def bar_spec(
         )
     layout: dict[str, Any] = {
         "barmode": "group",
-        "xaxis": {"title": {"text": x_title}},
-        "yaxis": {"title": {"text": y_title}, **({"autorange": "reversed"} if horizontal else {})},
-        "height": max(260, 30 * len(names) + 110) if horizontal else 280,
+        "xaxis": {"title": {"text": x_title}, "showgrid": horizontal, "separatethousands": True},
+        "yaxis": {
+            "title": {"text": y_title},
+            "showgrid": not horizontal,
+            "separatethousands": True,
+            **({"autorange": "reversed"} if horizontal else {}),
+        },
+        "height": max(220, 24 * len(names) + 70) if horizontal else 280,
         "showlegend": len(series) > 1,
     }
     return {"data": data, "layout": layout}

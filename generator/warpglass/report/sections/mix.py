@@ -53,13 +53,13 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
         "index": index,
         "isa": str(run.get("isa", "")).upper(),
         "scaled": bool(run.get("scaled")),
-        "rows": [_row(row, total) for row in ordered],
+        "rows": [_row(row, total, ordered[0]["warp"]) for row in ordered],
         "total": total,
         "figures": _figures(index, by_kind, total, run) if rows else [],
     }
 
 
-def _row(row: Mapping[str, Any], total: int) -> dict[str, Any]:
+def _row(row: Mapping[str, Any], total: int, most: int) -> dict[str, Any]:
     lanes = view.ratio(row.get("thread"), row["warp"])
     return {
         "opcode": str(row.get("opcode")),
@@ -67,6 +67,7 @@ def _row(row: Mapping[str, Any], total: int) -> dict[str, Any]:
         "warp": row["warp"],
         "thread": row.get("thread"),
         "share": 100 * row["warp"] / total,
+        "bar": 100 * row["warp"] / most,
         "lanes": None if lanes is None else f"{lanes:.1f}",
     }
 
