@@ -215,6 +215,8 @@ class RunResult:
     printed: tuple[str, ...]
     assumptions: tuple[str, ...]
     active_histogram: I64  # [instructions, 33]: warp instructions by number of lanes on
+    #: (name, first pc, end pc) of the kernel and the functions it calls: they cover all instructions.
+    functions: tuple[tuple[str, int, int], ...] = ()
     scaled: Mapping[str, object] | None = None  # block classes and multiplicities where blocks were sampled
 
     @property

@@ -1,0 +1,282 @@
+"""Inputs to a report: collect code, plan launches, execute them, and put everything into one JSON value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import warpglass
+from warpglass import gpu
+from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
+from warpglass.errors import InputError, LaunchError
+from warpglass.execute import execute_unit
+from warpglass.inputs.demangle import demangled
+from warpglass.launchfile import PlannedLaunch, plan_launches
+from warpglass.launchparams import describe_params
+from warpglass.options import ReportOptions
+from warpglass.report.model import Report
+from warpglass.report.payload import LaunchUnit, SourceMap, launch_json
+
+__all__ = ["make_report"]
+
+Progress = Callable[[str], None]
+
+_LAUNCH_FILE = "warpglass.toml"
+_MAX_NOTES = 1 << 20
+
+
+def make_report(
+    inputs: Sequence[str | Path], options: ReportOptions | None = None, progress: Progress | None = None
+) -> Report:
+    """A report of ``inputs`` (paths of CUDA sources or PTX), every launch executed.
+
+    ``progress`` is told in words what is being done. Raises a subclass of
+    :class:`~warpglass.errors.WarpglassError` for bad inputs.
+    """
+    chosen = (options or ReportOptions()).check()
+    say = progress or (lambda _text: None)
+    files = read_inputs([Path(p) for p in inputs])
+    units = collect(files, chosen, say)
+    if not any(unit.module.kernels for unit in units):
+        names = ", ".join(file.name for file in files)
+        raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
+    sources = _Sources(files, chosen.no_source)
+    assumptions: list[str] = []
+    launches: list[dict[str, Any]] = []
+    for unit in units:
+        assumptions += [problem.message for problem in unit.problems]
+        for planned in _plan(unit, chosen, assumptions):
+            bare = demangled(planned.function.name).bare
+            say(f"executing {bare} on {unit.arch}")
+            launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches)))
+    if not launches:
+        raise LaunchError("no kernel was chosen to be launched")
+    launches = _in_order(launches, chosen)
+    data: dict[str, Any] = {
+        "schema": "warpglass-report/1",
+        "tool": {"name": "warpglass", "version": warpglass.__version__},
+        "title": chosen.title or _title(launches),
+        "notes": _notes(chosen),
+        "options": chosen.changed(),
+        "assumptions": list(dict.fromkeys(assumptions)),
+        "inputs": [
+            {"id": f.index, "name": f.name, "kind": f.kind, "sha256": f.sha256, "bytes": len(f.content)}
+            for f in files
+        ],
+        "sources": sources.to_json(),
+        "launches": launches,
+        "sections": [],
+        "tools": _tools(units),
+    }
+    return Report(data)
+
+
+class _Sources:
+    """Texts of the page, each with one id; ``add`` is idempotent by key."""
+
+    def __init__(self, files: Sequence[InputFile], without_text: bool) -> None:
+        self._without = without_text
+        self._entries: list[dict[str, Any]] = []
+        self._ids: dict[tuple[str, str], int] = {}
+        self._inputs = {file.name: file for file in files}
+
+    def add(
+        self, key: str, name: str, language: str, text: str | None, input_id: int | None, own: bool
+    ) -> int:
+        if (language, key) not in self._ids:
+            self._ids[language, key] = len(self._entries)
+            self._entries.append(
+                {
+                    "id": len(self._entries),
+                    "name": name,
+                    "language": language,
+                    "text": None if self._without else text,
+                    "input": input_id,
+                    "own": own,
+                }
+            )
+        return self._ids[language, key]
+
+    def of_unit(self, unit: CodeUnit) -> SourceMap:
+        """Page sources of a unit's line table: the user's inputs with text, other files by name only."""
+        ids: dict[str, int] = {}
+        own: set[str] = set()
+        places = unit.compiled.files if unit.compiled is not None else {}
+        if unit.source is not None:
+            name = unit.input.name
+            ids[name] = self.add(name, name, "cuda", unit.source.text, unit.input.index, True)
+            own.add(name)
+        for path in unit.module.files.values():
+            if path in ids:
+                continue
+            last = path.rsplit("/", 1)[-1]
+            given = self._inputs.get(last)
+            place = places.get(path)
+            language = "python" if last.endswith(".py") else "cuda"
+            if given is not None and given.kind in ("cuda", "python"):
+                text = given.content.decode("utf-8", "replace")
+                ids[path] = self.add(last, last, language, text, given.index, True)
+                own.add(path)
+            elif place is not None and _beside(place, unit.input.path):
+                # A header of the user's own folder is the user's code, although it was not named.
+                ids[path] = self.add(path, path, language, _file_text(place), None, True)
+                own.add(path)
+            else:
+                ids[path] = self.add(path, path, language, None, None, False)
+        return SourceMap(ids, frozenset(own))
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return self._entries
+
+
+def _beside(place: Path, source: Path) -> bool:
+    try:
+        return place.resolve().is_relative_to(source.resolve().parent)
+    except OSError:
+        return False
+
+
+def _file_text(path: Path) -> str | None:
+    try:
+        if path.stat().st_size > 4 << 20:
+            return None
+        return path.read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _plan(unit: CodeUnit, options: ReportOptions, assumptions: list[str]) -> tuple[PlannedLaunch, ...]:
+    beside = unit.input.path.parent / _LAUNCH_FILE
+    keywords: dict[str, Any] = {
+        "text": unit.source.text if unit.source is not None else unit.ptx_text,
+        "name": unit.input.name,
+        "folder": unit.input.path.parent,
+    }
+    planned: tuple[PlannedLaunch, ...]
+    if options.launch_file is None and beside.is_file():
+        try:
+            planned = plan_launches(
+                unit.module.kernels, replace(options, launch_file=beside), unit.source, **keywords
+            )
+            assumptions.append(f"launches come from {_LAUNCH_FILE} beside {unit.input.name}")
+        except LaunchError:
+            # The file may belong to a neighbour; if it is broken, --launch says how.
+            planned = plan_launches(unit.module.kernels, options, unit.source, **keywords)
+    else:
+        planned = plan_launches(unit.module.kernels, options, unit.source, **keywords)
+    for one in planned:
+        assumptions += one.notes
+    return tuple(one for one in planned if one.arch is None or one.arch == unit.arch)
+
+
+def _launch(
+    unit: CodeUnit,
+    planned: PlannedLaunch,
+    options: ReportOptions,
+    sources: _Sources,
+    assumptions: list[str],
+    index: int,
+) -> dict[str, Any]:
+    function = planned.function
+    names = demangled(function.name)
+    source_map = sources.of_unit(unit)
+    ptx_name = unit.input.name if unit.source is None else f"{unit.input.path.stem}.{unit.arch}.ptx"
+    own = unit.source is None
+    text_id = sources.add(
+        f"{unit.input.index}:{unit.arch}:{unit.module.name}",
+        ptx_name,
+        "ptx",
+        unit.ptx_text,
+        unit.input.index,
+        own,
+    )
+    runs = execute_unit(unit, planned.launch, function.name, options, text_id)
+    c_types = {
+        info.ptx_name: (info.shown, info.c_type or info.dtype)
+        for info in describe_params(function, unit.source)
+    }
+    return launch_json(
+        index,
+        LaunchUnit(
+            label=planned.launch.label,
+            mangled=names.mangled,
+            demangled=names.full,
+            bare=names.bare,
+            arch=unit.arch,
+            gpu=_gpu(unit.arch, planned.gpu or options.gpu, assumptions),
+            launch=planned.launch,
+            compile=_facts(unit, function.name),
+            runs=runs,
+            sources=source_map,
+            c_types=c_types,
+        ),
+    )
+
+
+def _gpu(arch: str, wanted: str | None, assumptions: list[str]) -> Mapping[str, Any] | None:
+    if wanted is not None:
+        model = gpu.model(wanted)
+    else:
+        known = gpu.find_arch(arch)
+        found = gpu.default_model(known) if known is not None else None
+        if found is None:
+            return None
+        model = found
+        assumptions.append(f"{arch} stands for {model.name}; --gpu names another model")
+    return asdict(model)
+
+
+def _facts(unit: CodeUnit, mangled: str) -> dict[str, Any] | None:
+    if unit.compiled is None:
+        return None
+    facts = unit.compiled.facts.get(mangled)
+    general = (*unit.compiled.warnings, *unit.compiled.advisories, *unit.compiled.notes)
+    if unit.compiled.assembler_error is not None:
+        general = (*general, f"ptxas refused the PTX: {unit.compiled.assembler_error}")
+    if facts is None:
+        return {"advisories": list(general)} if general else None
+    values = {key: value for key, value in asdict(facts).items() if key != "advisories"}
+    return {**values, "advisories": list(dict.fromkeys((*facts.advisories, *general)))}
+
+
+def _thread_instructions(launch: Mapping[str, Any]) -> int:
+    runs = launch["runs"]
+    return sum(runs[launch["primary"]]["profile"]["thread_executed"]) if runs else 0
+
+
+def _in_order(launches: list[dict[str, Any]], options: ReportOptions) -> list[dict[str, Any]]:
+    """The launch that the page opens with first: the chosen kernel's, else the one with most work."""
+    if options.kernel is None and len(launches) > 1:
+        foremost = max(range(len(launches)), key=lambda i: (_thread_instructions(launches[i]), -i))
+        launches = [launches[foremost], *launches[:foremost], *launches[foremost + 1 :]]
+    for index, launch in enumerate(launches):
+        launch["id"] = index
+    return launches
+
+
+def _title(launches: Sequence[Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(launch["kernel"]["bare"] for launch in launches))
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+def _notes(options: ReportOptions) -> str | None:
+    if options.notes is None:
+        return None
+    try:
+        if options.notes.stat().st_size > _MAX_NOTES:
+            raise InputError(f"{options.notes.name} is larger than {_MAX_NOTES >> 20} MiB")
+        return options.notes.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{options.notes} cannot be read: {error}") from None
+
+
+def _tools(units: Sequence[CodeUnit]) -> list[dict[str, Any]]:
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for unit in units:
+        for tool in unit.compiled.tools if unit.compiled is not None else ():
+            key = (tool.name, tool.version, tool.flags)
+            found[key] = {"name": tool.name, "version": tool.version, "flags": list(tool.flags)}
+    return list(found.values())
