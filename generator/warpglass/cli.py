@@ -1,0 +1,281 @@
+"""The command line: thin, each command is a call into the package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from warpglass import __version__
+from warpglass import cli_options as o
+from warpglass.cli_console import Shell, show_error
+from warpglass.errors import WarpglassError
+from warpglass.options import ReportOptions
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="warpglass",
+    help="Self-contained HTML reports that replay a CUDA kernel, without a GPU.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_DEFAULTS = ReportOptions()
+
+Input = Annotated[Path, typer.Argument(metavar="FILE", help="A .cu, .ptx, cubin … by content.")]
+
+
+def _level(quiet: bool, verbose: bool) -> Shell:
+    return Shell(-1 if quiet else 1 if verbose else 0)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"warpglass {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Self-contained HTML reports that replay a CUDA kernel, without a GPU."""
+
+
+@app.command()
+def report(
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT…", help="Kernels, by content.")],
+    output: o.Output = None,
+    json: o.Json = None,
+    open_: o.Open = False,
+    kernel: o.Kernel = None,
+    grid: o.Grid = None,
+    block: o.Block = None,
+    cluster: o.Cluster = None,
+    shared_bytes: o.SharedBytes = None,
+    arg: o.Args = None,
+    launch: o.LaunchFile = None,
+    arch: o.Archs = None,
+    gpu: o.Gpu = None,
+    include: o.Includes = None,
+    define: o.Defines = None,
+    std: o.Std = None,
+    nvcc_flag: o.NvccFlags = None,
+    compile_commands: o.Commands = None,
+    isa: o.Isa = "auto",
+    seed: o.Seed = 0,
+    max_warp_instructions: o.MaxWarps = _DEFAULTS.max_warp_instructions,
+    blocks: o.Blocks = "0",
+    value_budget: o.ValueBudget = _DEFAULTS.value_budget,
+    expect: o.Expect = None,
+    rtol: o.Rtol = _DEFAULTS.rtol,
+    time_ms: o.TimeMs = None,
+    fail_on: o.FailOn = None,
+    title: o.Title = None,
+    notes: o.Notes = None,
+    no_source: o.NoSource = False,
+    charts: o.Charts = "interactive",
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Make one page (or JSON, or Markdown) about the kernels in the inputs."""
+    from warpglass.cli_report import make_page
+
+    options = o.make_options(
+        kernel=kernel, grid=grid, block=block, cluster=cluster, shared_bytes=shared_bytes, arg=arg,
+        launch=launch, arch=arch, gpu=gpu, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
+        compile_commands=compile_commands, isa=isa, seed=seed, max_warp_instructions=max_warp_instructions,
+        blocks=blocks, value_budget=value_budget, expect=expect, rtol=rtol, time_ms=time_ms,
+        fail_on=fail_on, title=title, notes=notes, no_source=no_source, charts=charts,
+    )  # fmt: skip
+    raise typer.Exit(make_page(inputs, options, output, json, open_, _level(quiet, verbose)))
+
+
+@app.command()
+def render(
+    source: Annotated[Path, typer.Argument(metavar="report.json")],
+    output: o.Output = None,
+    open_: o.Open = False,
+    charts: Annotated[
+        str | None,
+        typer.Option("--charts", metavar="interactive|static", help="As the report says by default."),
+    ] = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Make the page from a report's JSON alone."""
+    from warpglass.cli_report import render_page
+
+    raise typer.Exit(render_page(source, output, charts, open_, _level(quiet, verbose)))
+
+
+@app.command()
+def run(
+    source: Input,
+    dump: Annotated[
+        list[str] | None,
+        typer.Option("--dump", metavar="NAME=FILE.npy", help="Write a buffer after the run."),
+    ] = None,
+    json: o.Json = None,
+    kernel: o.Kernel = None,
+    grid: o.Grid = None,
+    block: o.Block = None,
+    cluster: o.Cluster = None,
+    shared_bytes: o.SharedBytes = None,
+    arg: o.Args = None,
+    launch: o.LaunchFile = None,
+    arch: o.Archs = None,
+    include: o.Includes = None,
+    define: o.Defines = None,
+    std: o.Std = None,
+    nvcc_flag: o.NvccFlags = None,
+    compile_commands: o.Commands = None,
+    seed: o.Seed = 0,
+    max_warp_instructions: o.MaxWarps = _DEFAULTS.max_warp_instructions,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Execute one kernel and give its memory back."""
+    from warpglass.cli_run import run_file
+
+    options = o.make_options(
+        kernel=kernel, grid=grid, block=block, cluster=cluster, shared_bytes=shared_bytes, arg=arg,
+        launch=launch, arch=arch, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
+        compile_commands=compile_commands, seed=seed, max_warp_instructions=max_warp_instructions,
+        value_budget=0,
+    )  # fmt: skip
+    raise typer.Exit(run_file(source, options, dump or (), json, _level(quiet, verbose)))
+
+
+@app.command("list")
+def list_(
+    source: Input,
+    json: o.Json = None,
+    arch: o.Archs = None,
+    include: o.Includes = None,
+    define: o.Defines = None,
+    std: o.Std = None,
+    nvcc_flag: o.NvccFlags = None,
+    compile_commands: o.Commands = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """List the kernels, architectures and registers of a file."""
+    from warpglass.cli_inspect import list_file
+
+    options = o.make_options(
+        arch=arch,
+        include=include,
+        define=define,
+        std=std,
+        nvcc_flag=nvcc_flag,
+        compile_commands=compile_commands,
+    )
+    raise typer.Exit(list_file(source, options, json, _level(quiet, verbose)))
+
+
+@app.command()
+def parse(
+    source: Input,
+    json: o.Json = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Print the parsed model of a file as JSON."""
+    from warpglass.cli_inspect import parse_file
+
+    raise typer.Exit(parse_file(source, json, _level(quiet, verbose)))
+
+
+@app.command()
+def gallery(
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT|REPORT|FOLDER…")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER")] = Path("site"),
+    title: Annotated[str, typer.Option("--title", help="Title of the index.")] = "Kernel reports",
+    json: o.Json = None,
+    arch: o.Archs = None,
+    gpu: o.Gpu = None,
+    include: o.Includes = None,
+    define: o.Defines = None,
+    std: o.Std = None,
+    nvcc_flag: o.NvccFlags = None,
+    no_source: o.NoSource = False,
+    seed: o.Seed = 0,
+    max_warp_instructions: o.MaxWarps = _DEFAULTS.max_warp_instructions,
+    charts: o.Charts = "interactive",
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Write a page for each input and an index over them, ready for static hosting.
+
+    A warpglass.toml beside an input is its launch file.
+    """
+    from warpglass.cli_report import make_gallery
+
+    options = o.make_options(
+        arch=arch, gpu=gpu, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
+        no_source=no_source, seed=seed, max_warp_instructions=max_warp_instructions, charts=charts,
+    )  # fmt: skip
+    raise typer.Exit(make_gallery(inputs, options, output, title, json, _level(quiet, verbose)))
+
+
+@app.command()
+def examples(
+    name: Annotated[str | None, typer.Argument(help="Which one to copy; all for every one.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Where to; here by default.")
+    ] = None,
+    json: o.Json = None,
+    quiet: o.Quiet = False,
+) -> None:
+    """List the examples that come with warpglass, or copy one."""
+    from warpglass.cli_inspect import show_examples
+
+    raise typer.Exit(show_examples(name, output, json, _level(quiet, False)))
+
+
+@app.command()
+def doctor(json: o.Json = None, quiet: o.Quiet = False) -> None:
+    """Show which tools and GPUs are found, where, in which version."""
+    from warpglass.cli_inspect import show_doctor
+
+    raise typer.Exit(show_doctor(json, _level(quiet, False)))
+
+
+def expand_json(arguments: list[str]) -> list[str]:
+    """``--json`` without a value, at the end or before another option, means stdout."""
+    expanded: list[str] = []
+    for position, argument in enumerate(arguments):
+        expanded.append(argument)
+        following = arguments[position + 1 : position + 2]
+        bare = not following or (following[0].startswith("-") and following[0] != "-")
+        if argument == "--json" and bare:
+            expanded.append("-")
+    return expanded
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Entry point. Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 toolchain missing."""
+    try:
+        app(args=expand_json(sys.argv[1:] if arguments is None else arguments), prog_name="warpglass")
+    except WarpglassError as error:
+        show_error(error)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        # The reader of a pipe is gone; Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""What the command line shows: progress and errors on stderr, results on stdout, plain where piped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from warpglass.errors import UsageError, WarpglassError
+
+__all__ = ["Shell", "printable", "show_error", "write_json"]
+
+Progress = Callable[[str], None]
+
+#: Control characters and bidirectional marks could rewrite the terminal; names in inputs are hostile.
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """The text with what a terminal would obey shown as escapes."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """One command's way to talk. ``level`` is -1 (quiet), 0 or 1 (verbose)."""
+
+    level: int = 0
+
+    @property
+    def out(self) -> Console:
+        """Results."""
+        return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+    @property
+    def err(self) -> Console:
+        """Progress, notes and errors."""
+        return Console(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+
+    def say(self, text: str) -> None:
+        """A line of the result on stdout, unless quiet."""
+        if self.level >= 0:
+            self.out.print(Text(printable(text)))
+
+    def note(self, text: str, *, verbose: bool = False) -> None:
+        """A line on stderr, unless quiet; ``verbose`` ones only with -v."""
+        if self.level >= (1 if verbose else 0):
+            self.err.print(Text(printable(text), style="dim" if verbose else ""))
+
+    @contextmanager
+    def working(self, title: str) -> Iterator[Progress]:
+        """Show that something takes its time: a spinner on a terminal, plain lines with -v elsewhere."""
+        started = time.monotonic()
+        console = self.err
+        if self.level < 0 or not console.is_terminal:
+            yield lambda text: self.note(f"{title}: {text}", verbose=True)
+        else:
+            with console.status(Text(title)) as status:
+
+                def show(text: str) -> None:
+                    status.update(Text(f"{title}: {printable(text)}"))
+                    if self.level > 0:
+                        self.note(f"{title}: {text}", verbose=True)
+
+                yield show
+        self.note(f"{title}: {time.monotonic() - started:.1f} s", verbose=True)
+
+
+def show_error(error: WarpglassError) -> None:
+    """One clean message on stderr: what is wrong, the compiler's lines or a caret, and a hint."""
+    console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    text = Text()
+    text.append("error: ", style="bold red")
+    text.append(printable(str(error)))
+    console.print(text)
+
+
+def write_json(value: Mapping[str, Any] | list[Any] | str, target: str) -> None:
+    """Write JSON (a value, or text that is JSON) to the file ``target``, or to stdout where it is ``-``.
+
+    Raises :class:`UsageError` where the file cannot be written.
+    """
+    text = (
+        value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False)
+    )
+    data = (text.rstrip("\n") + "\n").encode("utf-8", "surrogatepass")
+    if target == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    write_file(Path(target), data)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file whole or not at all; a reader never sees a half of it."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)  # a device or a pipe: there is nothing to replace
+            return
+        scratch.write_bytes(data)
+        scratch.replace(path)
+    except (OSError, ValueError) as error:
+        scratch.unlink(missing_ok=True)
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot write {path}: {reason}") from error

@@ -1,0 +1,327 @@
+"""``list``, ``parse``, ``examples`` and ``doctor``: look at a file, the examples, the tools."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from warpglass import __version__
+from warpglass.cli_console import Shell, printable, write_json
+from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
+from warpglass.inputs.demangle import demangled
+from warpglass.inputs.devices import find_devices
+from warpglass.inputs.sniff import Kind, sniff
+from warpglass.inputs.toolchain import find_tools, tool_version
+from warpglass.jsonable import to_jsonable
+from warpglass.options import ReportOptions
+from warpglass.resources import resource_dir
+
+__all__ = ["list_file", "parse_file", "show_doctor", "show_examples"]
+
+_BINARY = ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKernel:
+    """One row of ``list``. Numbers are None where nothing here tells them."""
+
+    kernel: str
+    name: str
+    arch: str | None
+    registers: int | None
+    shared_bytes: int | None
+    line: int | None
+
+
+def read_kind(path: Path) -> Kind:
+    """The kind of a file; raises :class:`InputError` where it cannot be read."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder")
+        with path.open("rb") as stream:
+            return sniff(stream.read(1 << 20), path.name)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def list_file(path: Path, options: ReportOptions, json: str | None, shell: Shell) -> int:
+    """Kernels, architectures and registers of a file."""
+    kind = read_kind(path)
+    reader = _LISTERS.get(kind)
+    if reader is None:
+        raise InputError(f"{path.name} is {kind}: it lists no kernels")
+    with shell.working("list"):
+        rows, notes = reader(path, options)
+    if json is not None:
+        write_json({"file": path.name, "kind": kind, "kernels": to_jsonable(rows), "notes": notes}, json)
+    if json != "-":
+        table = Table("kernel", "arch", "registers", "shared", "line", box=None, pad_edge=False)
+        for row in rows:
+            numbers = [row.registers, row.shared_bytes, row.line]
+            cells = [
+                row.kernel,
+                row.arch or "unknown",
+                *("unknown" if n is None else str(n) for n in numbers),
+            ]
+            table.add_row(*(Text(printable(cell)) for cell in cells))
+        shell.out.print(table)
+    for note in notes:
+        shell.note(note)
+    return 0
+
+
+def _list_cuda(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
+    from warpglass import cuda, ptx
+    from warpglass.launchfile import launch_settings
+    from warpglass.launchparams import source_kernel
+
+    source = cuda.load(path)
+    archs = options.arch or (launch_settings(source.text)[0] or cuda.DEFAULT_ARCH,)
+    rows: list[ListedKernel] = []
+    notes = list(source.notes)
+    for arch in archs:
+        try:
+            compiled = cuda.compile(
+                path, arch, options.include_dirs, options.defines, options.std, options.nvcc_flags,
+                options.compile_commands,
+            )  # fmt: skip
+        except ToolchainError as error:
+            notes.append(f"not compiled: {error.message}")
+            rows = [ListedKernel(k.qualified, k.name, None, None, None, k.line) for k in source.kernels]
+            return rows, notes
+        notes += [*compiled.notes, *compiled.advisories]
+        for function in ptx.parse(compiled.ptx).kernels:
+            facts = compiled.facts.get(function.name)
+            written = source_kernel(function, source)
+            rows.append(
+                ListedKernel(
+                    demangled(function.name).full,
+                    function.name,
+                    arch,
+                    facts.registers if facts else None,
+                    facts.static_shared if facts else None,
+                    written.line if written else None,
+                )
+            )
+    return rows, notes
+
+
+def _list_ptx(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
+    from warpglass import cuda, ptx
+
+    module = ptx.load(path)
+    archs = options.arch or tuple(target for target in module.target if target.startswith("sm_"))[:1]
+    notes = [f"{d.file}:{d.line}: {d.message}" for d in module.diagnostics]
+    rows: list[ListedKernel] = []
+    for arch in archs or ("",):
+        facts: Mapping[str, cuda.KernelFacts] = {}
+        if arch and module.kernels:
+            try:
+                facts = cuda.assemble(module.text, arch).facts
+            except WarpglassError as error:
+                notes.append(f"registers unknown: {error.message}")
+        for function in module.kernels:
+            known = facts.get(function.name)
+            rows.append(
+                ListedKernel(
+                    demangled(function.name).full,
+                    function.name,
+                    arch or None,
+                    known.registers if known else None,
+                    known.static_shared if known else None,
+                    function.line,
+                )
+            )
+    return rows, notes
+
+
+def _list_binary(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
+    from warpglass import sass
+
+    rows: list[ListedKernel] = []
+    notes: list[str] = []
+    for arch in options.arch or (None,):
+        module = sass.load(path, arch=arch)
+        rows += [
+            ListedKernel(
+                demangled(function.name).full,
+                function.name,
+                function.arch,
+                function.registers,
+                function.shared,
+                function.line or None,
+            )
+            for function in module.functions
+            if function.is_kernel
+        ]
+        notes += [item.message for item in module.diagnostics]
+    return rows, notes
+
+
+def _list_ncu(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
+    from warpglass import ncu
+
+    rows = []
+    for launch in ncu.load(path).launches:
+        major = launch.number("device__attribute_compute_capability_major")
+        minor = launch.number("device__attribute_compute_capability_minor")
+        arch = None if major is None or minor is None else f"sm_{major:.0f}{minor:.0f}"
+        registers = launch.number("launch__registers_per_thread")
+        shared = launch.number("launch__shared_mem_per_block_static")
+        rows.append(
+            ListedKernel(
+                launch.name,
+                launch.mangled,
+                arch,
+                None if registers is None else int(registers),
+                None if shared is None else int(shared),
+                None,
+            )
+        )
+    return rows, []
+
+
+_Lister = Callable[[Path, ReportOptions], tuple[list[ListedKernel], list[str]]]
+_LISTERS: Mapping[str, _Lister] = {
+    "cuda": _list_cuda,
+    "ptx": _list_ptx,
+    "ncu-rep": _list_ncu,
+    **dict.fromkeys(_BINARY, _list_binary),
+}
+
+
+def parse_file(path: Path, json: str | None, shell: Shell) -> int:
+    """The parsed model of a file, as JSON."""
+    kind = read_kind(path)
+    with shell.working("parse"):
+        model = _load_model(kind, path)
+        value = {"file": path.name, "kind": kind, "model": to_jsonable(model)}
+    write_json(value, json or "-")
+    return 0
+
+
+def _load_model(kind: Kind, path: Path) -> Any:
+    if kind == "cuda":
+        from warpglass import cuda
+
+        return cuda.load(path)
+    if kind == "ptx":
+        from warpglass import ptx
+
+        return ptx.load(path)
+    if kind in _BINARY:
+        from warpglass import sass
+
+        return sass.load(path)
+    if kind == "ncu-rep":
+        from warpglass import ncu
+
+        return ncu.load(path)
+    if kind == "report-json":
+        from warpglass.report.model import Report
+
+        return Report.load(path).data
+    raise InputError(f"{path.name} is {kind}: there is no parser for it")
+
+
+def show_examples(name: str | None, output: Path | None, json: str | None, shell: Shell) -> int:
+    """List the examples, or copy the one called ``name`` (or ``all``)."""
+    folder = resource_dir("examples")
+    known = sorted(child.name for child in folder.iterdir() if child.is_dir() and any(child.glob("*.cu")))
+    if name is None:
+        rows = [{"name": item, "shows": _first_sentence(folder / item)} for item in known]
+        if json is not None:
+            write_json({"examples": rows}, json)
+        if json != "-":
+            table = Table(box=None, pad_edge=False, show_header=False)
+            for row in rows:
+                table.add_row(Text(row["name"], style="bold"), Text(row["shows"]))
+            shell.out.print(table)
+        return 0
+    if name != "all" and name not in known:
+        raise UsageError(f"no example is called {name[:60]!r}", hint=f"there are {', '.join(known)}, and all")
+    for item in known if name == "all" else [name]:
+        target = (output or Path(".")) / item
+        if target.exists():
+            raise UsageError(f"{target} is there already", hint="choose another folder with -o")
+        try:
+            shutil.copytree(folder / item, target)
+        except OSError as error:
+            raise UsageError(f"cannot write {target}: {error.strerror or error}") from error
+        shell.say(f"{target}")
+    return 0
+
+
+def _first_sentence(folder: Path) -> str:
+    """What the comment at the top of an example's kernel says first."""
+    for path in sorted(folder.glob("*.cu")):
+        lines = path.read_text("utf-8", "replace").splitlines()
+        words: list[str] = []
+        for line in lines:
+            comment = re.match(r"//\s?(?!\s*warpglass:)(.*)", line)
+            if comment:
+                words.append(comment.group(1).strip())
+            elif words:
+                break
+        text = " ".join(words)
+        return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]
+    return ""
+
+
+def show_doctor(json: str | None, shell: Shell) -> int:
+    """Tools with their places and versions, the host compiler, and the GPUs."""
+    tools: list[tuple[str, dict[str, str | None] | None]] = []
+    for name, tool in find_tools().items():
+        version = tool_version(tool) if tool is not None else None
+        found = None if tool is None else {"path": str(tool.path), "from": tool.origin, "version": version}
+        tools.append((name, found))
+    compiler = shutil.which("g++") or shutil.which("c++")
+    devices = [{**_device(device)} for device in find_devices()]
+    value = {
+        "warpglass": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "tools": [{"name": name, "found": found} for name, found in tools],
+        "host_compiler": compiler,
+        "gpus": devices,
+    }
+    if json is not None:
+        write_json(value, json)
+    if json == "-":
+        return 0
+    shell.out.print(f"warpglass {__version__}, Python {value['python']}, {value['system']}", markup=False)
+    table = Table("tool", "version", "found by", "path", box=None, pad_edge=False)
+    for name, found in tools:
+        if found is not None:
+            cells = [name, found["version"] or "does not run", found["from"], found["path"]]
+        else:
+            cells = [name, "missing", "", "pip install 'warpglass[cuda]'"]
+        table.add_row(*(Text(str(cell)) for cell in cells))
+    table.add_row("g++", Text("found" if compiler else "missing"), "PATH" if compiler else "", compiler or "")
+    shell.out.print(table)
+    if not devices:
+        shell.out.print("no GPU found (none is needed)", markup=False)
+    for device in devices:
+        shell.out.print(
+            f"GPU {device['index']}: {device['name']}, compute capability "
+            f"{device['compute_capability'] or 'unknown'}, {device['uuid']}",
+            markup=False,
+        )
+    return 0
+
+
+def _device(device: Any) -> dict[str, Any]:
+    return {
+        "index": device.index,
+        "uuid": device.uuid,
+        "name": device.name,
+        "compute_capability": device.compute_capability,
+    }

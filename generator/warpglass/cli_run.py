@@ -1,0 +1,167 @@
+"""``run``: execute a kernel and give memory back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpglass.cli_console import Shell, write_json
+from warpglass.cli_inspect import read_kind
+from warpglass.errors import InputError, LaunchError, UsageError
+from warpglass.inputs.demangle import demangled
+from warpglass.jsonable import to_jsonable
+from warpglass.launchfile import launch_settings, plan_launches
+from warpglass.launchvalues import split_argument
+from warpglass.options import ReportOptions
+
+if TYPE_CHECKING:
+    from warpglass.cuda import CudaSource
+    from warpglass.machine.result import Buffer, RunResult
+    from warpglass.ptx import Module
+
+__all__ = ["run_file"]
+
+
+def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str | None, shell: Shell) -> int:
+    """Execute one kernel of ``path``, write the buffers that ``dumps`` name, and tell what happened.
+
+    Returns 1 where the run did not come to its end: the memory is then not what was asked for.
+    """
+    wanted = dict(_dump(text) for text in dumps)
+    with shell.working("run") as progress:
+        module, source = _module(path, options, progress)
+        text = None if source is not None else module.text
+        planned = plan_launches(
+            module.functions, options, source, text=text, name=path.name, folder=path.resolve().parent
+        )
+        if len(planned) != 1:
+            names = ", ".join(demangled(item.function.name).bare for item in planned[:12])
+            raise UsageError(f"there are {len(planned)} launches; choose one with --kernel: {names}")
+        plan = planned[0]
+        for note in plan.notes:
+            shell.note(note)
+        progress(demangled(plan.function.name).bare)
+        result = _execute(module, plan.function.name, plan.launch, options)
+    named = {buffer.name: buffer for buffer in result.buffers if buffer is not None}
+    for name, target in wanted.items():
+        _write_array(_find(named, result, name), name, target)
+    if json is not None:
+        write_json(_as_json(result), json)
+    if json != "-":
+        _tell(result, named, shell)
+        for name, target in wanted.items():
+            shell.say(f"{name} -> {target}")
+    if not result.complete and result.stopped is not None:
+        shell.err.print(f"stopped: {result.stopped.message}", markup=False)
+    return 0 if result.complete else 1
+
+
+def _dump(text: str) -> tuple[str, Path]:
+    name, value = split_argument(text)
+    target = Path(value)
+    if target.suffix.lower() != ".npy":
+        raise UsageError(f"--dump writes .npy files, not {target.name!r}", hint="--dump out=out.npy")
+    return name, target
+
+
+def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, CudaSource | None]:
+    from warpglass import cuda, ptx
+
+    kind = read_kind(path)
+    if kind == "ptx":
+        return ptx.load(path), None
+    if kind != "cuda":
+        raise InputError(f"{path.name} is {kind}: run executes PTX and CUDA sources")
+    source = cuda.load(path)
+    arch = options.arch[0] if options.arch else launch_settings(source.text)[0] or cuda.DEFAULT_ARCH
+    progress(f"nvcc, {arch}")
+    compiled = cuda.compile(
+        path,
+        arch,
+        options.include_dirs,
+        options.defines,
+        options.std,
+        options.nvcc_flags,
+        options.compile_commands,
+    )
+    return ptx.parse(compiled.ptx), source
+
+
+def _execute(module: Module, kernel: str, launch: Any, options: ReportOptions) -> RunResult:
+    from warpglass.machine import execute
+    from warpglass.machine.runoptions import RunOptions
+
+    limits = RunOptions(
+        seed=options.seed,
+        max_warp_instructions=options.max_warp_instructions,
+        trace_blocks=options.traced_blocks(launch.blocks),
+        value_budget=options.value_budget,
+    )
+    result: RunResult = execute(module, kernel, launch, limits)
+    return result
+
+
+def _find(named: Mapping[str, Buffer], result: RunResult, name: str) -> Buffer:
+    if name in named:
+        return named[name]
+    position = int(name) if name.isascii() and name.isdigit() and len(name) < 6 else -1
+    if 0 <= position < len(result.buffers) and (found := result.buffers[position]) is not None:
+        return found
+    raise LaunchError(f"no buffer is called {name[:60]!r}", hint=f"there are: {', '.join(named) or 'none'}")
+
+
+def _write_array(buffer: Buffer, name: str, target: Path) -> None:
+    try:
+        with target.open("wb") as stream:
+            np.save(stream, buffer.array, allow_pickle=False)
+    except OSError as error:
+        raise UsageError(f"cannot write {target} for {name}: {error.strerror or error}") from error
+
+
+def _as_json(result: RunResult) -> dict[str, Any]:
+    buffers = [
+        None
+        if buffer is None
+        else {
+            "name": buffer.name,
+            "dtype": buffer.dtype,
+            "size": buffer.size,
+            "given": buffer.given,
+            "touched": buffer.touched,
+            "values": to_jsonable(buffer.array),
+        }
+        for buffer in result.buffers
+    ]
+    return {
+        "kernel": result.kernel,
+        "complete": result.complete,
+        "stopped": to_jsonable(result.stopped),
+        "blocks_executed": result.blocks_executed,
+        "counts": dict(result.counts),
+        "buffers": buffers,
+        "findings": to_jsonable(result.findings),
+        "printed": list(result.printed),
+        "assumptions": list(result.assumptions),
+    }
+
+
+def _tell(result: RunResult, named: Mapping[str, Buffer], shell: Shell) -> None:
+    counts = result.counts
+    shell.say(
+        f"{demangled(result.kernel).full}: {counts['warp_executed']:,} warp instructions, "
+        f"{counts['thread_executed']:,} thread instructions, {result.blocks_executed} blocks"
+    )
+    for line in result.printed:
+        shell.say(f"| {line.rstrip()}")
+    for finding in result.findings:
+        place = f" (line {finding.line})" if finding.line else ""
+        shell.say(f"{finding.severity} {finding.kind}{place}: {finding.message}")
+    for name, buffer in named.items():
+        if buffer.touched is not None:
+            head = np.array2string(buffer.array[:8], separator=" ", threshold=8)
+            shell.say(
+                f"{name}: {buffer.dtype}[{buffer.array.size}] {head}{' …' if buffer.array.size > 8 else ''}"
+            )
