@@ -52,7 +52,7 @@ def common(
 
 @app.command()
 def report(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT…", help="Kernels, by content.")],
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT", help="Kernels, by content.")],
     output: o.Output = None,
     json: o.Json = None,
     open_: o.Open = False,
@@ -197,7 +197,7 @@ def parse(
 
 @app.command()
 def gallery(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT|REPORT|FOLDER…")],
+    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT|REPORT|FOLDER")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER")] = Path("site"),
     title: Annotated[str, typer.Option("--title", help="Title of the index.")] = "Kernel reports",
     json: o.Json = None,

@@ -7,13 +7,14 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from warpglass.errors import UsageError, WarpglassError
@@ -56,6 +57,22 @@ class Shell:
         """A line on stderr, unless quiet; ``verbose`` ones only with -v."""
         if self.level >= (1 if verbose else 0):
             self.err.print(Text(printable(text), style="dim" if verbose else ""))
+
+    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows of a result: folded to the width of a terminal, whole aligned lines elsewhere."""
+        cells = [[printable(cell) for cell in row] for row in ([header, *rows] if any(header) else rows)]
+        if self.out.is_terminal:
+            shown = Table(box=None, pad_edge=False, show_header=any(header))
+            for title in header:
+                shown.add_column(title)
+            for row in cells[1:] if any(header) else cells:
+                shown.add_row(*(Text(cell) for cell in row))
+            self.out.print(shown)
+            return
+        widths = [max(len(row[column]) for row in cells) for column in range(len(header))] if cells else []
+        for row in cells:
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self.out.print(Text(line.rstrip()))
 
     @contextmanager
     def working(self, title: str) -> Iterator[Progress]:

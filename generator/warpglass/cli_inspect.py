@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
 from warpglass import __version__
-from warpglass.cli_console import Shell, printable, write_json
+from warpglass.cli_console import Shell, write_json
 from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.devices import find_devices
@@ -63,19 +60,18 @@ def list_file(path: Path, options: ReportOptions, json: str | None, shell: Shell
     if json is not None:
         write_json({"file": path.name, "kind": kind, "kernels": to_jsonable(rows), "notes": notes}, json)
     if json != "-":
-        table = Table("kernel", "arch", "registers", "shared", "line", box=None, pad_edge=False)
-        for row in rows:
-            numbers = [row.registers, row.shared_bytes, row.line]
-            cells = [
-                row.kernel,
-                row.arch or "unknown",
-                *("unknown" if n is None else str(n) for n in numbers),
-            ]
-            table.add_row(*(Text(printable(cell)) for cell in cells))
-        shell.out.print(table)
+        cells = [
+            [row.kernel, *(_known(item) for item in (row.arch, row.registers, row.shared_bytes, row.line))]
+            for row in rows
+        ]
+        shell.table(("kernel", "arch", "registers", "shared", "line"), cells)
     for note in notes:
         shell.note(note)
     return 0
+
+
+def _known(value: object) -> str:
+    return "unknown" if value is None else str(value)
 
 
 def _list_cuda(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
@@ -241,10 +237,7 @@ def show_examples(name: str | None, output: Path | None, json: str | None, shell
         if json is not None:
             write_json({"examples": rows}, json)
         if json != "-":
-            table = Table(box=None, pad_edge=False, show_header=False)
-            for row in rows:
-                table.add_row(Text(row["name"], style="bold"), Text(row["shows"]))
-            shell.out.print(table)
+            shell.table(("", ""), [[row["name"], row["shows"]] for row in rows])
         return 0
     if name != "all" and name not in known:
         raise UsageError(f"no example is called {name[:60]!r}", hint=f"there are {', '.join(known)}, and all")
@@ -298,15 +291,14 @@ def show_doctor(json: str | None, shell: Shell) -> int:
     if json == "-":
         return 0
     shell.out.print(f"warpglass {__version__}, Python {value['python']}, {value['system']}", markup=False)
-    table = Table("tool", "version", "found by", "path", box=None, pad_edge=False)
+    rows: list[list[str]] = []
     for name, found in tools:
         if found is not None:
-            cells = [name, found["version"] or "does not run", found["from"], found["path"]]
+            rows.append([name, found["version"] or "does not run", found["from"] or "", found["path"] or ""])
         else:
-            cells = [name, "missing", "", "pip install 'warpglass[cuda]'"]
-        table.add_row(*(Text(str(cell)) for cell in cells))
-    table.add_row("g++", Text("found" if compiler else "missing"), "PATH" if compiler else "", compiler or "")
-    shell.out.print(table)
+            rows.append([name, "missing", "", "pip install 'warpglass[cuda]'"])
+    rows.append(["g++", "found" if compiler else "missing", "PATH" if compiler else "", compiler or ""])
+    shell.table(("tool", "version", "found by", "path"), rows)
     if not devices:
         shell.out.print("no GPU found (none is needed)", markup=False)
     for device in devices:

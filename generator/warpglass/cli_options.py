@@ -57,7 +57,7 @@ Args = Annotated[
 LaunchFile = Annotated[
     Path | None,
     typer.Option(
-        "--launch", metavar="warpglass.toml", help="File with [[launch]] tables.", rich_help_panel=_LAUNCH
+        "--launch", metavar="warpglass.toml", help="File with launch tables.", rich_help_panel=_LAUNCH
     ),
 ]
 Includes = Annotated[
@@ -67,7 +67,7 @@ Defines = Annotated[
     list[str] | None, typer.Option("-D", metavar="NAME[=VALUE]", help="Macro.", rich_help_panel=_COMPILE)
 ]
 Std = Annotated[
-    str | None, typer.Option("--std", metavar="c++17", help="C++ standard.", rich_help_panel=_COMPILE)
+    str | None, typer.Option("-std", "--std", metavar="c++17", help="C++ standard.", rich_help_panel=_COMPILE)
 ]
 NvccFlags = Annotated[
     list[str] | None,
