@@ -1,0 +1,169 @@
+// What the sections share: the report, the selection, decoded traces, actions, notes.
+
+import { dataAccesses, dataBarriers, dataTrace, dataValues } from './data.js';
+import { fragmentFormat, fragmentSelect, fragmentShape } from './fragment.js';
+import { Store } from './store.js';
+import { traceIndex, traceNearest } from './trace-core.js';
+import { waveKinds } from './waveform-core.js';
+
+/**
+ * @typedef {import('./data.js').WgReport} AppReport
+ * @typedef {import('./store.js').Selection} AppSelection
+ * @typedef {object} LoadedTrace
+ * @property {import('./data.js').WgRawTrace} raw
+ * @property {import('./data.js').WgTrace} trace
+ * @property {import('./trace-core.js').TraceIndex} index
+ * @property {Uint8Array} kinds
+ * @property {import('./data.js').WgBarriers | null} barriers
+ */
+
+/** @param {AppReport} report @returns {AppSelection} */
+export function appInitial(report) {
+  const launch = report.launches[0];
+  const run = launch?.runs[launch.primary] ?? launch?.runs[0];
+  const trace = run?.traces[0];
+  return { launch: 0, isa: run?.isa ?? 'ptx', block: trace?.index ?? 0, warp: 0, step: 0, range: null, line: null };
+}
+
+export class App {
+  /** @param {AppReport} report */
+  constructor(report) {
+    this.report = report;
+    this.shape = fragmentShape(report);
+    this.store = new Store(appInitial(report));
+    /** @type {Map<string, () => void>} */
+    this.actions = new Map();
+    /** @type {Map<object, Promise<LoadedTrace>>} */
+    this.loaded = new Map();
+    /** @type {Map<string, string[]>} */
+    this.split = new Map();
+    this.writing = 0;
+    /** What the benchmark reads the times of draws from. @type {{times: number[]} | null} */
+    this.waveform = null;
+  }
+
+  /** @param {string} action @param {() => void} run */
+  on(action, run) {
+    this.actions.set(action, run);
+  }
+
+  /** @param {string} action */
+  perform(action) {
+    this.actions.get(action)?.();
+  }
+
+  launch() {
+    return this.report.launches[this.store.get().launch];
+  }
+
+  run() {
+    const { isa } = this.store.get();
+    const launch = this.launch();
+    return launch?.runs.find((run) => run.isa === isa) ?? launch?.runs[launch.primary] ?? launch?.runs[0] ?? null;
+  }
+
+  rawTrace() {
+    const traces = this.run()?.traces ?? [];
+    return traces.find((trace) => trace.index === this.store.get().block) ?? traces[0] ?? null;
+  }
+
+  /**
+   * A trace decoded and sorted by warp; made once.
+   * @param {import('./data.js').WgRawTrace} raw
+   * @param {import('./data.js').WgRun} run
+   * @returns {Promise<LoadedTrace>}
+   */
+  load(raw, run) {
+    let found = this.loaded.get(raw);
+    if (!found) {
+      found = (async () => {
+        const [trace, barriers] = await Promise.all([dataTrace(raw), dataBarriers(raw)]);
+        return { raw, trace, index: traceIndex(trace), kinds: waveKinds(run.code.instructions.kind), barriers };
+      })();
+      this.loaded.set(raw, found);
+    }
+    return found;
+  }
+
+  /** The selected block's trace, or null where the run has none. */
+  async current() {
+    const [run, raw] = [this.run(), this.rawTrace()];
+    return run && raw ? this.load(raw, run) : null;
+  }
+
+  /** @param {import('./data.js').WgRawTrace} raw */
+  values(raw) {
+    return dataValues(raw);
+  }
+
+  /** @param {import('./data.js').WgRawTrace} raw */
+  accesses(raw) {
+    return dataAccesses(raw);
+  }
+
+  /** @param {string | number | null | undefined} id */
+  source(id) {
+    return this.report.sources.find((source) => String(source.id) === String(id)) ?? null;
+  }
+
+  /** The text of a source line, trimmed, or an empty string. @param {string | number | null} id @param {number | null} line */
+  lineText(id, line) {
+    const text = id === null || line === null ? null : this.source(id)?.text;
+    if (!text || line === null) return '';
+    let lines = this.split.get(String(id));
+    if (!lines) this.split.set(String(id), (lines = text.split('\n')));
+    return (lines[line - 1] ?? '').trim();
+  }
+
+  /** A visible line of the page; an empty text takes it away. @param {string} text */
+  note(text) {
+    const note = document.getElementById('wg-note');
+    if (!note) return;
+    note.textContent = text;
+    note.hidden = !text;
+  }
+
+  /** Takes the selection from the address; says what could not be followed. */
+  readFragment() {
+    if (location.hash && !/^#(?:.*&)?v=/.test(location.hash) && document.getElementById(location.hash.slice(1))) return;
+    const { selection, notes } = fragmentSelect(location.hash, this.shape, this.store.get());
+    this.note(notes.length ? `${notes.join('; ')}. Shown instead: the default.` : '');
+    this.store.set(selection);
+  }
+
+  /** Keeps the address in step with the selection, without a new entry in the history. */
+  writeFragment() {
+    clearTimeout(this.writing);
+    this.writing = /** @type {any} */ (setTimeout(() => history.replaceState(null, '', `#${this.fragment()}`), 120));
+  }
+
+  fragment() {
+    return fragmentFormat(this.store.get(), this.launch()?.kernel.bare ?? '');
+  }
+
+  /**
+   * Chooses another launch or instruction set, with the first of its traces.
+   * @param {number} launch
+   * @param {string} isa
+   */
+  choose(launch, isa) {
+    const runs = this.report.launches[launch]?.runs ?? [];
+    const run = runs.find((one) => one.isa === isa) ?? runs[this.report.launches[launch]?.primary] ?? runs[0];
+    if (!run) return;
+    const { block, warp } = this.store.get();
+    const trace = run.traces.find((one) => one.index === block) ?? run.traces[0];
+    const kept = trace && warp < trace.warps ? warp : 0;
+    this.store.set({ launch, isa: run.isa, block: trace?.index ?? 0, warp: kept, step: 0, range: null });
+    void this.settle();
+  }
+
+  /** Makes the selected step one of the selected warp. */
+  async settle() {
+    const found = await this.current();
+    if (!found) return;
+    const { step, warp } = this.store.get();
+    if (step < found.trace.steps && found.trace.warp[step] === warp) return;
+    const near = traceNearest(found.index, warp, step);
+    if (near >= 0) this.store.set({ step: near });
+  }
+}

@@ -1,0 +1,144 @@
+// Which lines of CUDA, PTX and SASS belong together, and how hot they are. Pure: no screen.
+
+/**
+ * @typedef {import('./data.js').WgRun} CodeRun
+ * @typedef {object} CodeLinks
+ * @property {string[][]} isa isa[r][pc]: the key of an instruction's own line in run r
+ * @property {string[][][]} keys keys[r][pc]: every line that an instruction belongs to, its own first, then the user's
+ * @property {Map<string, Array<[number, number]>>} at [run, pc] pairs of a key
+ */
+
+/** @param {string | number} source @param {number} line */
+export function codeKey(source, line) {
+  return `${source}:${line}`;
+}
+
+/**
+ * Links of all runs of one launch.
+ * @param {CodeRun[]} runs
+ * @returns {CodeLinks}
+ */
+export function codeLinks(runs) {
+  /** @type {CodeLinks['at']} */
+  const at = new Map();
+  const keys = runs.map((run, r) => {
+    const { line, source, source_line: sourceLine, inlined } = run.code.instructions;
+    return line.map((own, pc) => {
+      const found = [codeKey(run.code.source, own)];
+      const [user, userLine] = [source[pc], sourceLine[pc]];
+      if (user !== null && user !== undefined && userLine) found.push(codeKey(user, userLine));
+      for (const [from, fromLine] of inlined[pc] ?? []) found.push(codeKey(from, fromLine));
+      const unique = [...new Set(found)];
+      for (const key of unique) {
+        const list = at.get(key);
+        if (list) list.push([r, pc]);
+        else at.set(key, [[r, pc]]);
+      }
+      return unique;
+    });
+  });
+  return { isa: keys.map((run) => run.map((found) => found[0])), keys, at };
+}
+
+/**
+ * Every line that lights up with a line: those of its instructions, and, for an instruction, those that other
+ * instruction sets made of the same source line.
+ * @param {CodeLinks} links
+ * @param {string} key
+ * @returns {Set<string>} without the key itself
+ */
+export function codeLinked(links, key) {
+  const linked = new Set();
+  for (const [run, pc] of links.at.get(key) ?? []) {
+    const mine = links.keys[run][pc];
+    for (const other of mine) linked.add(other);
+    if (mine[0] !== key || mine.length < 2) continue;
+    for (const [otherRun, otherPc] of links.at.get(mine[1]) ?? []) {
+      if (otherRun !== run) linked.add(links.isa[otherRun][otherPc]);
+    }
+  }
+  linked.delete(key);
+  return linked;
+}
+
+/** @typedef {'executions' | 'sectors' | 'wavefronts' | 'divergence'} HeatColumn */
+
+/** @type {Array<{id: HeatColumn, label: string, help: string}>} */
+export const CODE_HEAT = [
+  { id: 'executions', label: 'executions', help: 'warp instructions issued' },
+  { id: 'sectors', label: 'sectors', help: '32-byte sectors of global memory, summed over requests' },
+  { id: 'wavefronts', label: 'wavefronts', help: 'shared-memory wavefronts by the bank rule' },
+  { id: 'divergence', label: 'lanes off', help: 'share of the 32 lanes that were off, in percent' },
+];
+
+/**
+ * A heat value of a row of counters, or null where it says nothing.
+ * @param {(name: string) => number | null | undefined} counter
+ * @param {HeatColumn} column
+ * @returns {number | null}
+ */
+export function codeHeatValue(counter, column) {
+  const executed = counter('warp_executed');
+  if (executed === null || executed === undefined) return null;
+  if (column === 'executions') return executed;
+  if (column === 'divergence') {
+    const lanes = counter('thread_executed');
+    return executed && lanes !== null && lanes !== undefined ? 100 * (1 - lanes / (32 * executed)) : null;
+  }
+  const value = counter(column);
+  return value === null || value === undefined || value === 0 ? null : value;
+}
+
+/**
+ * Heat of every line of one run, by key, with the largest.
+ * @param {CodeRun} run
+ * @param {HeatColumn} column
+ * @returns {{values: Map<string, number>, max: number}}
+ */
+export function codeHeat(run, column) {
+  /** @type {Map<string, number>} */
+  const values = new Map();
+  const { line } = run.code.instructions;
+  let max = 0;
+  let maxLine = 0;
+  line.forEach((own, pc) => {
+    const value = codeHeatValue((name) => run.profile[name]?.[pc], column);
+    if (value === null) return;
+    const key = codeKey(run.code.source, own);
+    // Several instructions may share a printed line (a pasted listing, a macro): the hottest speaks for it.
+    values.set(key, Math.max(values.get(key) ?? 0, value));
+    max = Math.max(max, value);
+  });
+  for (const row of run.lines) {
+    const value = codeHeatValue((name) => row[name], column);
+    if (value === null) continue;
+    values.set(codeKey(row.source, row.line), value);
+    maxLine = Math.max(maxLine, value);
+  }
+  return { values, max: column === 'divergence' ? 100 : Math.max(max, maxLine) };
+}
+
+/**
+ * 0 (none) to 6 (hottest); counts by their logarithm, percent as it is.
+ * @param {number} value
+ * @param {number} max
+ * @param {HeatColumn} column
+ */
+export function codeHeatLevel(value, max, column) {
+  if (value <= 0 || max <= 0) return 0;
+  const share = column === 'divergence' ? value / 100 : Math.log1p(value) / Math.log1p(max);
+  return Math.max(1, Math.min(6, Math.ceil(share * 6 - 1e-9)));
+}
+
+/**
+ * Instructions of a run at which most registers are live.
+ * @param {CodeRun} run
+ * @returns {{most: number, pcs: number[]} | null}
+ */
+export function codeLiveTop(run) {
+  const live = run.code.instructions.live;
+  let most = -1;
+  for (const count of live) if (count !== null && count > most) most = count;
+  if (most < 0) return null;
+  return { most, pcs: live.flatMap((count, pc) => (count === most ? [pc] : [])) };
+}

@@ -1,0 +1,59 @@
+// Boots the page. A section that is missing is fine; one that fails says so and leaves the others alone.
+
+import { App } from './app.js';
+import { initCharts } from './charts.js';
+import { initCode } from './code.js';
+import { dataReport } from './data.js';
+import { initFindings } from './findings.js';
+import { keysInstall, keysLabel } from './keys.js';
+import { initMemory } from './memory.js';
+import { initNav } from './nav.js';
+import { initSchedule } from './schedule.js';
+import { initStepper } from './stepper.js';
+import { initTheme } from './theme.js';
+
+/** @type {Array<[string, (root: HTMLElement, app: App) => void]>} */
+const MAIN_SECTIONS = [
+  ['findings', initFindings],
+  ['code', initCode],
+  ['stepper', initStepper],
+  ['schedule', initSchedule],
+  ['memory', initMemory],
+];
+
+function mainBoot() {
+  const report = dataReport(document);
+  if (!report) return;
+  const app = new App(report);
+  keysInstall(app);
+  initTheme(app);
+  initNav(app, document.querySelector('.bar-tools'));
+  app.readFragment();
+  for (const [id, init] of MAIN_SECTIONS) {
+    const root = document.getElementById(`sec-${id}`);
+    if (!root) continue;
+    try {
+      init(root, app);
+    } catch (error) {
+      console.error(error);
+      app.note(`The section “${id}” could not be made interactive.`);
+    }
+  }
+  initCharts();
+  keysLabel(document);
+  document.addEventListener('click', (event) => {
+    const button = event.target instanceof Element ? event.target.closest('[data-action]') : null;
+    if (button && !(/** @type {HTMLButtonElement} */ (button).disabled)) app.perform(button.getAttribute('data-action') ?? '');
+  });
+  void app.settle();
+  app.store.subscribe(() => app.writeFragment());
+  addEventListener('hashchange', () => {
+    // Links to sections are no selections.
+    if (!/^#v=/.test(location.hash)) return;
+    app.readFragment();
+    void app.settle();
+  });
+  document.documentElement.dataset.ready = 'true';
+}
+
+mainBoot();
