@@ -14,7 +14,7 @@ FUZZ_SECONDS ?= 20
 
 demo:
 	@scripts/setup.sh demo
-	$(PY) scripts/demo.py site
+	.venv/bin/warpglass gallery examples -o site
 
 setup:
 	@scripts/setup.sh test
