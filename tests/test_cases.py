@@ -22,9 +22,9 @@ CASES = ROOT.parent / "shared" / "cases.json"
 
 #: Entries that other parts answer, and where their tests are.
 ELSEWHERE = {
-    "occ-92regs-224thr": "tests/analysis", "occ-85regs-cc52": "tests/analysis", "occ-pmpp-exercise": "tests/analysis",
-    "occ-triton-softmax-formula": "tests/analysis", "csv-warning-before-header": "tests/ncu",
-    "csv-locale": "tests/ncu", "line-inlined-at": "tests/sass", "ctrl-sm80-word": "tests/sass",
+    "occ-92regs-224thr": "tests/analysis", "occ-85regs-cc52": "tests/analysis",
+    "occ-pmpp-exercise": "tests/analysis", "occ-triton-softmax-formula": "tests/analysis",
+    "csv-warning-before-header": "tests/ncu", "csv-locale": "tests/ncu", "line-inlined-at": "tests/sass", "ctrl-sm80-word": "tests/sass",
     "sass-operand-desc": "tests/sass",
 }  # fmt: skip
 
@@ -80,7 +80,7 @@ def test_every_case_has_a_test() -> None:
 
 
 def shared_loads(stride: int) -> Run:
-    """32 lanes load 16 bytes each from shared memory, ``stride`` bytes apart; both passes initialise first."""
+    """32 lanes load 16 bytes each from shared memory, ``stride`` bytes apart, after filling it."""
     text = (
         HEAD
         + f"""
