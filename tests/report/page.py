@@ -19,9 +19,10 @@ class Element:
     parent: Element | None = None
     text: str = ""
     children: list[Element] = field(default_factory=list)
+    pieces: list[str | Element] = field(default_factory=list)
 
     def all_text(self) -> str:
-        return self.text + "".join(child.all_text() for child in self.children)
+        return "".join(one if isinstance(one, str) else one.all_text() for one in self.pieces)
 
 
 class Page(HTMLParser):
@@ -45,6 +46,7 @@ class Page(HTMLParser):
             self.problems.append(f"<{tag}> has an attribute twice")
         if parent is not None:
             parent.children.append(element)
+            parent.pieces.append(element)
         self.elements.append(element)
         if tag not in _VOID:
             self.stack.append(element)
@@ -54,6 +56,7 @@ class Page(HTMLParser):
         element = Element(tag, dict(attrs), parent)
         if parent is not None:
             parent.children.append(element)
+            parent.pieces.append(element)
         self.elements.append(element)
 
     def handle_endtag(self, tag: str) -> None:
@@ -65,6 +68,7 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self.stack:
             self.stack[-1].text += data
+            self.stack[-1].pieces.append(data)
 
     def handle_comment(self, data: str) -> None:
         self.comments.append(data)
