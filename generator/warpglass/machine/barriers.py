@@ -1,0 +1,181 @@
+"""Block barriers, named and counted: who stands at one, and when it opens.
+
+Arrivals are kept as lane masks ``[blocks, 16 barriers, warps]``. Lanes that exited count as arrived.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpglass.machine.bits import FULL, Ints, popcount
+from warpglass.machine.convergence import Group
+from warpglass.machine.selection import Selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warpglass.machine.scheduler import Machine
+
+__all__ = ["BarrierUnit", "Parked", "name_warps"]
+
+BARRIERS = 16
+#: Pseudo barrier numbers: the cluster barrier stands behind the sixteen of a block.
+CLUSTER = 16
+
+
+@dataclass(slots=True)
+class Parked:
+    """Rows that wait at a barrier. ``finish`` is called with (group, block values) when it opens."""
+
+    group: Group
+    finish: Callable[[Group, Any], None] | None = None
+    count: Ints | None = None
+
+
+class BarrierUnit:
+    """Barriers of a batch."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.m = machine
+        shape = (machine.B, BARRIERS, machine.wpb)
+        self.arrived = np.zeros(shape, dtype=np.uint32)
+        self.need = np.zeros(shape[:2], dtype=np.int64)
+        self.parked: list[list[Parked]] = [[] for _ in range(BARRIERS)]
+        self.waiting = 0
+        #: Barrier generations passed by each block: the race check's clock.
+        self.epoch = np.zeros(machine.B, dtype=np.int64)
+
+    # -- arriving ----------------------------------------------------------------------------------------
+
+    def arrive(
+        self,
+        group: Group,
+        on: Selection,
+        barrier: int,
+        count: int | None,
+        wait: bool,
+        finish: Callable[[Group, Any], None] | None = None,
+    ) -> bool:
+        """The lanes ``on`` of ``group`` come to ``barrier``; True where they wait (or were placed).
+
+        ``count`` is the number of threads that open it, None for all of the block.
+        """
+        m = self.m
+        tracer = m.tracer
+        if group.traced:
+            tracer.barrier(m, group, on, barrier, 0 if wait else 1)
+        everyone = count is None or count == m.launch.threads_per_block
+        if wait and finish is None and everyone and on.count == m.live and not self.waiting:
+            # All that lives came at once, so nothing has to be parked or looked up.
+            blocks = np.unique(m.block_of[on.rows])
+            if not self.arrived[blocks, barrier].any():
+                self._opened(blocks, barrier, [group])
+                return False
+        rest = m.split(group, on) if wait else None
+        rows, bits = on.rows, on.bits
+        block, warp = m.block_of[rows], rows % m.wpb
+        again = (self.arrived[block, barrier, warp] & bits) != 0
+        if again.any():
+            m.findings.barrier_twice(m, group, on, barrier)
+        self.arrived[block, barrier, warp] |= bits
+        if count is not None:
+            self.need[block, barrier] = count
+        if wait:
+            stay = m.only(group, on, group.pc)
+            self.parked[barrier].append(Parked(stay, finish))
+            self.waiting += stay.sel.count
+            m.place(rest)
+        self.check(barrier, np.unique(block))
+        return wait
+
+    def check(self, barrier: int, blocks: Ints) -> None:
+        """Open ``barrier`` in those of ``blocks`` where enough lanes came."""
+        m = self.m
+        arrived = self.arrived[blocks, barrier]
+        dead = (m.dead | ~m.exists).reshape(m.B, m.wpb)[blocks]
+        need = self.need[blocks, barrier]
+        any_came = (arrived != 0).any(axis=1)
+        everyone = ((arrived | dead) == FULL).all(axis=1)
+        # A warp that takes part counts whole: its exited lanes, and those that never were, have arrived.
+        came = np.where(arrived != 0, arrived | dead, np.uint32(0))
+        total = popcount(came.reshape(-1)).reshape(came.shape).sum(axis=1)
+        done = any_came & np.where(need > 0, total >= need, everyone)
+        if done.any():
+            self._open(barrier, blocks[done])
+
+    def _open(self, barrier: int, blocks: Ints) -> None:
+        m = self.m
+        self.arrived[blocks, barrier] = 0
+        self.need[blocks, barrier] = 0
+        opened = np.zeros(m.B, dtype=np.bool_)
+        opened[blocks] = True
+        still: list[Parked] = []
+        free: list[Parked] = []
+        for parked in self.parked[barrier]:
+            go = opened[m.block_of[parked.group.sel.rows]]
+            if go.all():
+                free.append(parked)
+            elif go.any():
+                group = parked.group
+                free.append(Parked(group.part(group.pc, go, group.sel.bits), parked.finish))
+                still.append(Parked(group.part(group.pc, ~go, group.sel.bits), parked.finish))
+            else:
+                still.append(parked)
+        self.parked[barrier] = still
+        self._opened(blocks, barrier, [p.group for p in free])
+        for parked in free:
+            self.waiting -= parked.group.sel.count
+            if parked.finish is not None:
+                parked.finish(parked.group, free)
+        for parked in free:
+            parked.group.pc += 1
+            m.place(parked.group)
+
+    def _opened(self, blocks: Ints, barrier: int, groups: list[Group]) -> None:
+        m = self.m
+        self.epoch[blocks] += 1
+        m.races.epoch(m, blocks)
+        m.tracer.release(m, blocks, barrier, groups)
+
+    def recheck(self, rows: Ints) -> None:
+        """Lanes of ``rows`` exited: open what waited for them."""
+        if not self.waiting:
+            return
+        blocks = np.unique(self.m.block_of[rows])
+        for barrier in range(BARRIERS):
+            if self.parked[barrier]:
+                self.check(barrier, blocks)
+
+    # -- when nothing runs -------------------------------------------------------------------------------
+
+    def explain(self) -> tuple[list[str], dict[int, int]]:
+        """Say in words which warps wait where; gives also the lanes that wait at each instruction."""
+        m = self.m
+        parts: list[str] = []
+        pcs: dict[int, int] = {}
+        for barrier, parked in enumerate(self.parked):
+            by_line: dict[int, list[int]] = {}
+            for entry in parked:
+                pcs[entry.group.pc] = pcs.get(entry.group.pc, 0) + entry.group.sel.count
+                by_line.setdefault(entry.group.pc, []).extend(entry.group.sel.rows.tolist())
+            for pc, rows in sorted(by_line.items()):
+                parts.append(f"{name_warps(m, rows)} at barrier {barrier} (line {m.program.lines[pc]})")
+        return parts, pcs
+
+
+def name_warps(m: Machine, rows: list[int]) -> str:
+    """Name warps of a batch by block and warp in the block."""
+    by_block: dict[int, set[int]] = {}
+    for row in rows:
+        by_block.setdefault(row // m.wpb, set()).add(row % m.wpb)
+    parts = []
+    for block in sorted(by_block)[:2]:
+        warps = sorted(by_block[block])
+        names = ", ".join(map(str, warps[:8])) + (" …" if len(warps) > 8 else "")
+        dim = m.block_dim(block * m.wpb)
+        parts.append(f"warp{'s' if len(warps) > 1 else ''} {names} of block ({dim[0]},{dim[1]},{dim[2]})")
+    more = len(by_block) - 2
+    return " and ".join(parts) + (f" and {more} more blocks" if more > 0 else "")

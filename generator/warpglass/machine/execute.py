@@ -1,0 +1,186 @@
+"""Runs a launch from the first instruction to the last, batch by batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warpglass.errors import LaunchError
+from warpglass.machine.arguments import BoundArguments, BoundBuffer, bind, write_arguments
+from warpglass.machine.findings import Findings
+from warpglass.machine.launch import Launch
+from warpglass.machine.memory import Arena, Layout
+from warpglass.machine.program import Program
+from warpglass.machine.ptx_layout import fill_globals, lay_out
+from warpglass.machine.ptx_program import lower_program, stack_need
+from warpglass.machine.regions import MemoryLimitError
+from warpglass.machine.result import Buffer, RunResult, Stop
+from warpglass.machine.run_state import RunState
+from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.scheduler import Machine, StopRun
+from warpglass.machine.trace import Tracer
+from warpglass.ptx.model import Function, Module
+
+__all__ = ["execute", "find_kernel"]
+
+#: Lanes a batch aims at: registers of that many lanes stay in the second-level cache.
+BATCH_LANES = 16384
+#: Rounds a batch may run before the others get a turn; only blocks that wait for each other need that.
+TURN = 100_000
+
+
+def find_kernel(module: Module, name: str | None) -> Function:
+    """The kernel called ``name``, or the only one. Raises :class:`LaunchError`."""
+    kernels = [k for k in module.kernels if k.has_body]
+    if not kernels:
+        raise LaunchError(f"{module.name} has no kernel")
+    if name is None:
+        if len(kernels) > 1:
+            raise LaunchError(
+                f"{module.name} has {len(kernels)} kernels",
+                hint="name one: " + ", ".join(k.name for k in kernels[:8]),
+            )
+        return kernels[0]
+    for kernel in kernels:
+        if kernel.name == name:
+            return kernel
+    raise LaunchError(f"{module.name} has no kernel {name!r}", hint=", ".join(k.name for k in kernels[:8]))
+
+
+def _check_launch(launch: Launch) -> None:
+    if min(launch.grid) < 1 or min(launch.block) < 1 or min(launch.cluster) < 1:
+        raise LaunchError("grid, block and cluster extents start at 1")
+    if launch.threads_per_block > 1024:
+        raise LaunchError(f"a block of {launch.threads_per_block} threads; at most 1024 are allowed")
+    if launch.shared_bytes < 0 or launch.shared_bytes > 1 << 20:
+        raise LaunchError(f"{launch.shared_bytes} bytes of dynamic shared memory; at most 1 MiB are allowed")
+    if any(g % c for g, c in zip(launch.grid, launch.cluster, strict=True)):
+        raise LaunchError(f"grid {launch.grid} is no multiple of cluster {launch.cluster}")
+
+
+def execute(
+    module: Module, kernel: Function, launch: Launch, *, options: RunOptions | None = None
+) -> RunResult:
+    """Run ``kernel`` of ``module`` as ``launch`` says.
+
+    Raises :class:`LaunchError` for a launch that does not fit; whatever the kernel does wrong is a finding or
+    a stop in the result.
+    """
+    options = options or RunOptions()
+    _check_launch(launch)
+    arena = Arena(Layout(module.address_size), options.memory_limit)
+    layout = lay_out(module, kernel, arena)
+    arguments = bind(kernel, launch, arena, options.seed)
+    tracer = Tracer(options)
+    findings = Findings()
+    # The areas that batches use in turn come last: only then the sizes of frames are known.
+    blocks_at_once = _batch_size(launch, options)
+    shared_stride = (layout.dynamic_base + launch.shared_bytes + 511) // 256 * 256
+    shared_at = arena.reserve(shared_stride * blocks_at_once, 4096)
+    local_need = stack_need(layout)
+    lanes = blocks_at_once * launch.warps_per_block * 32
+    local_at = arena.reserve(local_need * lanes, 4096)
+    arena.map()
+    fill_globals(module, layout, arena)
+    write_arguments(arguments, arena)
+    program = lower_program(module, kernel, layout, arena, arguments)
+    run = RunState(program, launch, options, arena, findings, tracer)
+    run.extra.update(shared_at=shared_at, local_at=local_at, local_stride=local_need, module_layout=layout)
+    stopped, executed = _run_all(run, program, launch, blocks_at_once)
+    return _result(run, program, launch, arguments, stopped, executed)
+
+
+def _batch_size(launch: Launch, options: RunOptions) -> int:
+    """Blocks that run at once; whole clusters, the whole grid of a cooperative launch."""
+    lanes = options.batch_lanes or BATCH_LANES
+    blocks = max(1, lanes // (launch.warps_per_block * 32))
+    if launch.cooperative:
+        blocks = launch.blocks
+    cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
+    return min(launch.blocks, max(cluster, blocks // cluster * cluster))
+
+
+def _block_order(launch: Launch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Linear block indexes such that the blocks of a cluster follow each other."""
+    total = launch.blocks
+    if launch.cluster == (1, 1, 1):
+        return np.arange(total, dtype=np.int64)
+    linear = np.arange(total, dtype=np.int64)
+    x, y, _ = launch.grid
+    bx, by, bz = linear % x, linear // x % y, linear // (x * y)
+    cx, cy, cz = launch.cluster
+    cluster = (bx // cx) + (x // cx) * ((by // cy) + (y // cy) * (bz // cz))
+    rank = bx % cx + cx * (by % cy + cy * (bz % cz))
+    return linear[np.lexsort((rank, cluster))]
+
+
+def _run_all(run: RunState, program: Program, launch: Launch, at_once: int) -> tuple[Stop | None, int]:
+    order = _block_order(launch)
+    executed = 0
+    try:
+        for start in range(0, order.shape[0], at_once):
+            machine = Machine(program, run, order[start : start + at_once])
+            while not machine.run(TURN):
+                pass
+            executed += machine.B
+    except StopRun as stop:
+        return stop.stop, executed
+    except MemoryLimitError as error:
+        return Stop("memory", str(error)), executed
+    return None, executed
+
+
+def _result(
+    run: RunState,
+    program: Program,
+    launch: Launch,
+    arguments: BoundArguments,
+    stopped: Stop | None,
+    executed: int,
+) -> RunResult:
+    return RunResult(
+        isa=program.isa,
+        kernel=program.name,
+        launch=launch,
+        complete=stopped is None,
+        stopped=stopped,
+        blocks_executed=executed,
+        counters=run.counters.columns(),
+        samples=run.counters.kept(),
+        findings=run.findings.finish(),
+        buffers=tuple(_buffer(run, b) for b in arguments.buffers),
+        traces=run.tracer.finish(program, launch),
+        printed=tuple(run.printed),
+        assumptions=tuple(run.assumptions),
+        active_histogram=run.counters.histogram(),
+    )
+
+
+def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
+    if bound is None:
+        return None
+    region = bound.region
+    dtype = np.dtype(region.dtype)
+    touched = (region.low - region.start, region.high - region.start) if region.low < region.high else None
+    if bound.values is not None:
+        size = bound.values.nbytes
+        array = (
+            run.arena.bytes[region.start : region.start + size].view(dtype).copy().reshape(bound.values.shape)
+        )
+    else:
+        size = region.size if region.given else 0 if touched is None else touched[1]
+        size = min(
+            (size + dtype.itemsize - 1) // dtype.itemsize * dtype.itemsize, region.size, run.arena.limit
+        )
+        if size and touched is not None:
+            region.span(run.arena, region.start, region.start + size)
+        array = run.arena.bytes[region.start : region.start + size].view(dtype).copy()
+    return Buffer(
+        name=bound.argument.name,
+        base=region.start + run.arena.layout.global_base,
+        size=region.size,
+        given=region.given,
+        dtype=dtype.name,
+        array=array,
+        initial=bound.values,
+        touched=touched,
+    )

@@ -1,0 +1,176 @@
+"""Lowers a PTX kernel, and all it calls, to a :class:`~warpglass.machine.program.Program`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from warpglass.flow import Cfg, ptx_cfg
+from warpglass.machine.arguments import BoundArguments
+from warpglass.machine.convergence import NO_JOIN, RETURN
+from warpglass.machine.memory import Arena
+from warpglass.machine.program import FunctionRange, Op, Program
+from warpglass.machine.ptx_alu import AluOp, CrossOp
+from warpglass.machine.ptx_control import StopOp
+from warpglass.machine.ptx_layout import ModuleLayout, symbol_address
+from warpglass.machine.ptx_lowering import Lowering, table
+from warpglass.machine.ptx_operands import RegisterFile, Scope, Unsupported
+from warpglass.machine.ptx_ops import lower
+from warpglass.ptx.model import Function, Instruction, Module
+
+__all__ = ["lower_program", "stack_need"]
+
+
+def lower_program(
+    module: Module, kernel: Function, layout: ModuleLayout, arena: Arena, arguments: BoundArguments
+) -> Program:
+    """Lower ``kernel``: its instructions come first, then those of the functions it calls, in call order.
+
+    Instructions that are not known become stops, so that the run shows everything before them.
+    """
+    file = RegisterFile()
+    ops: list[Op] = []
+    lines: list[int] = []
+    texts: list[str] = []
+    opcodes: list[str] = []
+    places: list[bool] = []
+    ranges: list[FunctionRange] = []
+    starts: dict[str, int] = {}
+    at = 0
+    for function in layout.order:
+        starts[function.name] = at
+        # One more place than instructions: running off the end is a return.
+        at += len(function.instructions) + 1
+    scopes: dict[str, Lowering] = {}
+    for function in layout.order:
+        symbols = _symbols(module, function, layout, arena)
+        scope = Scope(file, function, symbols)
+        frame_base = file.add(f"%frame:{function.name}", "b32")
+        scopes[function.name] = Lowering(
+            scope, module, kernel, function, layout, arena, arguments, starts, frame_base, scopes,
+            function is kernel,
+        )  # fmt: skip
+    for function in layout.order:
+        first = starts[function.name]
+        lowering = scopes[function.name]
+        lowering.noreturn = frozenset({"__assertfail"})
+        cfg = ptx_cfg(function, lowering.noreturn)
+        joins = _joins(function, cfg, first)
+        for index, instruction in enumerate(function.instructions):
+            lowering.join = joins.get(index, NO_JOIN)
+            op = _lower_one(lowering, instruction, first + index)
+            ops.append(op)
+            lines.append(instruction.line)
+            texts.append(instruction.text)
+            opcodes.append(instruction.opcode)
+        ops.append(lowering.end(first + len(function.instructions)))
+        lines.append(function.end_line)
+        texts.append("")
+        opcodes.append("")
+        here = [False] * (len(function.instructions) + 1)
+        for target in joins.values():
+            if target >= 0:
+                here[target - first] = True
+        places.extend(here)
+        registers = sorted(scopes[function.name].scope.registers.values())
+        ranges.append(
+            FunctionRange(
+                function.name, first, len(ops), registers[0] if registers else 0,
+                registers[-1] + 1 if registers else 0, function.name in layout.recursive,
+                layout.frames[function.name].size,
+            )
+        )  # fmt: skip
+    containers, specials, constants = file.extras()
+    for op in ops:
+        _place(op, file)
+    return Program(
+        isa="ptx",
+        name=kernel.name,
+        ops=ops,
+        lines=tuple(lines),
+        texts=tuple(texts),
+        opcodes=tuple(opcodes),
+        register_names=tuple(file.names),
+        register_types=tuple(file.types),
+        containers=(*file.containers, *containers),
+        specials=specials,
+        constants=constants,
+        join_places=tuple(places),
+        functions=tuple(ranges),
+        static_shared=layout.static_shared,
+        dynamic_base=layout.dynamic_base,
+        local_bytes=stack_need(layout),
+        shared_symbols=dict(layout.shared),
+    )
+
+
+def _symbols(module: Module, function: Function, layout: ModuleLayout, arena: Arena) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name in (*layout.globals, *layout.shared, *layout.functions):
+        address = symbol_address(layout, arena, name, False)
+        if address is not None:
+            found[name] = address
+    return found
+
+
+def _joins(function: Function, cfg: Cfg, first: int) -> dict[int, int]:
+    """Where lanes that part at an instruction meet: a pc, or RETURN, by index of the instruction."""
+    out: dict[int, int] = {}
+    for index, where in cfg.reconvergence().items():
+        out[index] = (
+            RETURN if where is None and not function.is_entry else NO_JOIN if where is None else first + where
+        )
+    return out
+
+
+def _place(op: Op, file: RegisterFile) -> None:
+    """Turn placeholders of specials and constants into final register numbers."""
+    if isinstance(op, AluOp | CrossOp):
+        op.sources = tuple(file.place(i) for i in op.sources)
+    if isinstance(op, AluOp):
+        op.clocks = tuple((file.place(i), name) for i, name in op.clocks)
+    for name in getattr(op, "placed", ()):
+        value = getattr(op, name)
+        if isinstance(value, tuple):
+            setattr(op, name, tuple(None if v is None else file.place(v) for v in value))
+        elif value is not None:
+            setattr(op, name, file.place(value))
+
+
+def stack_need(layout: ModuleLayout) -> int:
+    """Bytes of local memory a thread needs: exact without recursion, else with room for some hundred calls."""
+    total = sum(frame.size for frame in layout.frames.values())
+    if layout.recursive:
+        deepest = max(layout.frames[name].size for name in layout.recursive)
+        total += min(max(deepest, 16) * 512, 1 << 17)
+    return (total + 16 + 15) // 16 * 16 if total > 16 or layout.recursive else 0
+
+
+def _lower_one(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
+    guard = instruction.guard
+    try:
+        op = _build(lowering, instruction, pc)
+        if guard is not None:
+            op.guard = lowering.scope.register(guard.register)
+            op.negated = guard.negated
+    except Unsupported as error:
+        text = str(error)
+        what = f"{instruction.opcode} is not executed yet" + (f" ({text})" if text else "")
+        op = StopOp(pc, f"stopped at line {instruction.line}: {what}")
+        if guard is not None and guard.register.name in lowering.scope.registers:
+            op.guard = lowering.scope.registers[guard.register.name]
+            op.negated = guard.negated
+    return op
+
+
+def _build(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
+    builder: Callable[[Lowering, Instruction, int], Op] | None = table(instruction)
+    if builder is not None:
+        return builder(lowering, instruction, pc)
+    if instruction.base == "mov":
+        special = lowering.mov_address(instruction, pc)
+        if special is not None:
+            return special
+    meaning = lower(instruction)
+    if meaning is None:
+        raise Unsupported("")
+    return lowering.arithmetic(meaning, instruction, pc)

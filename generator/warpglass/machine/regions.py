@@ -1,0 +1,141 @@
+"""Global-memory regions: given arrays, module variables, and default buffers made up on first touch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpglass.machine.bits import Ints
+
+if TYPE_CHECKING:
+    from warpglass.machine.memory import Arena
+
+__all__ = ["MemoryLimitError", "Region", "seeded_floats"]
+
+PAGE = 4096
+
+
+class MemoryLimitError(Exception):
+    """Materialising would exceed the memory limit; the machine turns it into a stop of the run."""
+
+
+def seeded_floats(seed: int, first: int, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """``count`` floats in [0, 1) for the elements ``first``, ``first + 1`` … of a region.
+
+    A value depends on the seed and the element alone, never on the order of touching. The mixing is the
+    finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+    """
+    with np.errstate(over="ignore"):
+        mixed = np.arange(first, first + count, dtype=np.uint64) + np.uint64(
+            seed * 0x9E3779B97F4A7C15 % 2**64
+        )
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    if dtype == np.float64:
+        return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    if dtype == np.float16:
+        return ((mixed >> np.uint64(54)).astype(np.float32) * np.float32(2.0**-10)).astype(np.float16)
+    return ((mixed >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-24)).astype(dtype)
+
+
+class Region:
+    """A range ``[start, end)`` of the arena with its own content rule.
+
+    ``given`` says that the extent was given, so that accesses beyond it are the kernel's fault.
+    ``default`` says that the content was made up. ``fill`` is the float dtype that default content has, or
+    None for zeros. ``low``/``high`` bound the bytes that were accessed.
+    """
+
+    __slots__ = (
+        "default", "dtype", "end", "fill", "given", "high", "kind", "low", "name", "pages", "ready", "seed",
+        "start",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        start: int,
+        size: int,
+        *,
+        kind: str = "buffer",
+        given: bool = False,
+        default: bool = False,
+        dtype: str = "uint8",
+        fill: np.dtype[Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.name = name
+        self.start = start
+        self.end = start + size
+        self.kind = kind
+        self.given = given
+        self.default = default
+        self.dtype = dtype
+        self.fill = fill
+        self.seed = seed
+        self.low = self.end
+        self.high = start
+        #: Interval known to be materialised, the fast path of every access.
+        self.ready = (start, self.end) if not default else (start, start)
+        self.pages = np.zeros((size + PAGE - 1) // PAGE, dtype=np.bool_) if default else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the region."""
+        return self.end - self.start
+
+    def span(self, arena: Arena, low: int, high: int) -> None:
+        """Note an access to ``[low, high)`` that is dense enough to be materialised as a whole."""
+        self.low = min(self.low, low)
+        self.high = max(self.high, high)
+        if low >= self.ready[0] and high <= self.ready[1]:
+            return
+        # A little ahead, so that a kernel that walks its buffer does not come back for every page.
+        first = (low - self.start) // PAGE
+        last = min((high - self.start + PAGE - 1) // PAGE + 16, (self.size + PAGE - 1) // PAGE)
+        self._make(arena, np.arange(first, last))
+        bottom, top = self.start + first * PAGE, min(self.start + last * PAGE, self.end)
+        if bottom <= self.ready[1] and top >= self.ready[0]:
+            self.ready = (min(bottom, self.ready[0]), max(top, self.ready[1]))
+        elif top - bottom > self.ready[1] - self.ready[0]:
+            self.ready = (bottom, top)
+
+    def touch(self, arena: Arena, offsets: Ints, size: int) -> None:
+        """Materialise the pages of accesses at arena ``offsets``."""
+        low, high = int(offsets.min()), int(offsets.max()) + size
+        if not self.default or high - low <= 64 * PAGE or high - low <= 4 * size * offsets.size:
+            self.span(arena, low, high)
+            return
+        self.low = min(self.low, low)
+        self.high = max(self.high, high)
+        if low >= self.ready[0] and high <= self.ready[1]:
+            return
+        pages = np.unique((offsets - self.start) // PAGE)
+        self._make(arena, pages)
+
+    def _make(self, arena: Arena, pages: Ints) -> None:
+        if self.pages is None:
+            return
+        fresh = pages[~self.pages[pages]]
+        if fresh.size == 0:
+            return
+        self.pages[fresh] = True
+        arena.materialised += fresh.size * PAGE
+        if arena.materialised > arena.limit:
+            raise MemoryLimitError(
+                f"default content of more than {arena.limit >> 20} MiB of memory would be needed ({self.name})"
+            )
+        if self.fill is None:
+            return
+        each = PAGE // self.fill.itemsize
+        breaks = np.flatnonzero(np.diff(fresh) != 1) + 1
+        view = arena.views[1]
+        for run in np.split(fresh, breaks):
+            first, count = int(run[0]), run.shape[0]
+            values = seeded_floats(self.seed, first * each, count * each, self.fill).view(np.uint8)
+            base = self.start + first * PAGE
+            room = min(values.shape[0], self.end - base)
+            view[base : base + room] = values[:room]

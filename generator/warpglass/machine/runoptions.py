@@ -1,0 +1,32 @@
+"""Limits and wishes of one run, apart from the launch itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["RunOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How far to run and what to keep.
+
+    ``max_warp_instructions`` is the instruction budget over the whole grid; ``max_rounds`` bounds the
+    scheduler's own steps, so that a lone warp in an endless loop ends as soon as a thousand of them.
+    ``trace_blocks`` are linear block indexes whose every step is kept, ``trace_steps`` at most over all of
+    them. ``value_budget`` is in bytes of the page (values compress to about a quarter); ``value_warps``
+    names warps of a traced block whose register writes are kept, None means as many as fit.
+    ``batch_lanes`` is how many lanes run at once, None lets the machine choose. ``memory_limit`` bounds
+    materialised bytes. ``racecheck`` watches shared memory.
+    """
+
+    seed: int = 0
+    max_warp_instructions: int = 50_000_000
+    max_rounds: int = 4_000_000
+    trace_blocks: tuple[int, ...] = (0,)
+    trace_steps: int = 1_200_000
+    value_budget: int = 250_000
+    value_warps: tuple[int, ...] | None = None
+    batch_lanes: int | None = None
+    memory_limit: int = 2 << 30
+    racecheck: bool = True
