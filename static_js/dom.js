@@ -2,6 +2,17 @@
 
 /** @typedef {Node | string | number | null | undefined | false} DomChild */
 
+// The same set as report/text.py: controls, bidi and invisible characters, lone surrogates.
+const DOM_ODD = /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\p{Surrogate}/gu;
+
+/**
+ * Text with every character that cannot be seen, or that reorders what is seen, written as `\\uXXXX`.
+ * @param {string} text
+ */
+export function domVisible(text) {
+  return text.replace(DOM_ODD, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /**
  * @param {Element} node
  * @param {Record<string, any>} attributes
@@ -15,7 +26,7 @@ function domFill(node, attributes, children) {
   }
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
-    node.append(child instanceof Node ? child : String(child));
+    node.append(child instanceof Node ? child : domVisible(String(child)));
   }
   return node;
 }
