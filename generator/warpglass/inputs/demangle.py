@@ -72,6 +72,8 @@ def demangled(name: str) -> DemangledName:
             full = qualified = writer.text(tree)
             bare_node = tree
         bare = _bare(bare_node) or _guess_bare(name)
+        if not qualified:
+            raise _TooMuch
     except Exception:
         # The package raises whatever a malformed name makes it stumble over.
         bare = _guess_bare(name)
