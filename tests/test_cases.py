@@ -24,7 +24,8 @@ CASES = ROOT.parent / "shared" / "cases.json"
 ELSEWHERE = {
     "occ-92regs-224thr": "tests/analysis", "occ-85regs-cc52": "tests/analysis",
     "occ-pmpp-exercise": "tests/analysis", "occ-triton-softmax-formula": "tests/analysis",
-    "csv-warning-before-header": "tests/ncu", "csv-locale": "tests/ncu", "line-inlined-at": "tests/sass", "ctrl-sm80-word": "tests/sass",
+    "csv-warning-before-header": "tests/ncu", "csv-locale": "tests/ncu",
+    "line-inlined-at": "tests/sass", "ctrl-sm80-word": "tests/sass",
     "sass-operand-desc": "tests/sass",
 }  # fmt: skip
 

@@ -109,8 +109,8 @@ def sqrt(x: float, fmt: Format, mode: str) -> float:
     if x == 0 or math.isinf(x) or math.isnan(x):
         return x
     value = Fraction(x)
-    # 200 more bits than asked for, plus a sticky one: no root of a float lies that close to a tie.
-    shift = 400
+    # The root has over 100 bits even of the smallest double, plus a sticky one.
+    shift = 700
     scaled = (value.numerator << (2 * shift)) // value.denominator
     root = math.isqrt(scaled)
     sticky = root * root != scaled or (value.numerator << (2 * shift)) % value.denominator != 0

@@ -143,7 +143,7 @@ def bit_row(x: int, y: int) -> list[int]:
         inserted = (y & ~mask) | ((x << pos) & mask)
     return [
         x.bit_count(), 32 - x.bit_length(), int(f"{x:032b}"[::-1], 2), (x & -x).bit_length(),
-        prmt(x, y, 0x5240), prmt(x, y, y & 0xFFFF), (y << 32 | x) << (x & 31) >> 32,
+        prmt(x, y, 0x5240), prmt(x, y, y & 0x7777), (y << 32 | x) << (x & 31) >> 32,
         (y << 32 | x) >> min(x, 32), (x & y) | (~x & (y >> 3)), x ^ y ^ (x << 7),
         unsigned, field, inserted, x.bit_length() - 1,
     ]  # fmt: skip
