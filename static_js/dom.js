@@ -71,7 +71,7 @@ export function domButton(action, label, face, attributes = {}) {
 /** @param {Element} node @param {...DomChild} children */
 export function domReplace(node, ...children) {
   node.replaceChildren(...children.filter((c) => c !== null && c !== undefined && c !== false).map((c) =>
-    c instanceof Node ? c : String(c)));
+    c instanceof Node ? c : domVisible(String(c))));
 }
 
 /**
