@@ -30,6 +30,7 @@ def execute_unit(
     unit: CodeUnit, launch: Launch, kernel: str, options: ReportOptions, text_id: int
 ) -> tuple[RunUnit, ...]:
     """Runs of one launch, one an instruction set that there is code for."""
-    result = machine.execute(unit.module, kernel, launch, run_options(options, launch))
+    function = machine.find_kernel(unit.module, kernel)
+    result = machine.execute(unit.module, function, launch, options=run_options(options, launch))
     listing = ptx_listing(unit.module, kernel, result.functions, _NORETURN)
     return (RunUnit(listing, result, text_id),)
