@@ -101,11 +101,12 @@ SIZES = {"f": 4, "I": 4, "Q": 8}
 
 @dataclass
 class Thread:
-    """One thread: registers, place, executions by instruction, accesses since the last barrier."""
+    """One thread: registers, place, issues by instruction and those under a false guard, accesses."""
 
     index: int
     registers: dict[str, Value]
     counts: list[int]
+    off: list[int]
     pc: int = 0
     done: bool = False
     accesses: list[tuple[int, int, str, int]] = field(default_factory=list)
@@ -220,6 +221,7 @@ class Interpreter:
     def _block(self, place: Dim3, grid: Dim3, block: Dim3, arguments: dict[str, int], traced: bool) -> None:
         shared = bytearray(self.shared_bytes)
         threads = []
+        size = len(self.code)
         for z in range(block[2]):
             for y in range(block[1]):
                 for x in range(block[0]):
@@ -232,7 +234,7 @@ class Interpreter:
                     ):
                         for axis, value in zip("xyz", values, strict=True):
                             registers[f"%{name}.{axis}"] = value
-                    threads.append(Thread(len(threads), registers, [0] * len(self.code)))
+                    threads.append(Thread(len(threads), registers, [0] * size, [0] * size))
         trace = self.result.trace if traced else None
         alive = threads
         while alive:
@@ -246,7 +248,7 @@ class Interpreter:
         self, thread: Thread, shared: bytearray, arguments: dict[str, int], trace: list[Any] | None
     ) -> None:
         """Run until a barrier or the end."""
-        code, registers, counts = self.code, thread.registers, thread.counts
+        code, registers, counts, off = self.code, thread.registers, thread.counts, thread.off
         memory, base, accesses = self.memory, self.base, thread.accesses
         pc = thread.pc
         while True:
@@ -256,6 +258,7 @@ class Interpreter:
             pc += 1
             value: Value | None = None
             if guard is not None and registers[guard] != wanted:
+                off[here] += 1
                 if trace is not None:
                     trace.append((thread.index, here, None))
                 continue
@@ -324,4 +327,5 @@ class Interpreter:
             for first in range(0, len(threads), 32):
                 counts = [thread.counts[pc] for thread in threads[first : first + 32]]
                 result.warp_executed[pc] += max(counts)
-                result.thread_executed[pc] += sum(counts)
+                off = sum(thread.off[pc] for thread in threads[first : first + 32])
+                result.thread_executed[pc] += sum(counts) - off
