@@ -34,7 +34,17 @@ def test_flags_are_picked(tmp_path):
 
 
 def test_programs_and_outputs_are_never_taken(tmp_path):
-    arguments = ["nvcc", "-ccbin", "./evil", "--compiler-bindir=./evil", "-o", "../x", "-Xcudafe", "@file", "-E"]
+    arguments = [
+        "nvcc",
+        "-ccbin",
+        "./evil",
+        "--compiler-bindir=./evil",
+        "-o",
+        "../x",
+        "-Xcudafe",
+        "@file",
+        "-E",
+    ]
     path = database(tmp_path, {"directory": "/", "file": "k.cu", "arguments": arguments})
     flags = flags_from_commands(path, tmp_path / "k.cu")
     assert (flags.include_dirs, flags.defines, flags.flags, flags.std) == ((), (), (), None)
@@ -64,7 +74,11 @@ def test_missing_database(tmp_path):
         flags_from_commands(tmp_path / "none.json", tmp_path / "k.cu")
 
 
-@given(st.lists(st.one_of(st.text(max_size=12), st.sampled_from(["-I", "-D", "-std", "-gencode", "-arch=", "--std="]))))
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=12), st.sampled_from(["-I", "-D", "-std", "-gencode", "-arch=", "--std="]))
+    )
+)
 def test_any_arguments(arguments):
     from warpglass.cuda.commands import _read_flags
 

@@ -72,7 +72,12 @@ def test_lines_link_to_readable_files(tmp_path):
     assert shown == set(result.files)
     assert result.files["k.cu"] == source.resolve()
     assert result.files["inc/helper.h"].read_text() == HEADER
-    lines = {i.loc.line for f in module.kernels for i in f.instructions if i.loc and module.files[i.loc.file] == "k.cu"}
+    lines = {
+        i.loc.line
+        for f in module.kernels
+        for i in f.instructions
+        if i.loc and module.files[i.loc.file] == "k.cu"
+    }
     assert {6, 14} <= lines
 
 

@@ -123,7 +123,10 @@ def test_too_large_is_a_note():
 
 def test_deep_nesting_ends():
     assert cuda.parse("void f() {" * 20_000).kernels == ()
-    assert cuda.parse("void f() { k<<<" + "(" * 20_000 + "1" + ")" * 20_000 + ", 1>>>(); }").launches[0].grid is None
+    assert (
+        cuda.parse("void f() { k<<<" + "(" * 20_000 + "1" + ")" * 20_000 + ", 1>>>(); }").launches[0].grid
+        is None
+    )
 
 
 def test_a_file_that_is_not_there():

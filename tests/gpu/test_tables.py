@@ -96,7 +96,13 @@ def test_own_description(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text('name = "Mine"\ncompute_capability = 8.6\nsm_count = 10\nboost_mhz = 1000\n')
     mine = gpu.model(str(path))
-    assert (mine.name, mine.arch_name, mine.sm_count, mine.boost_mhz, mine.dram_gbs) == ("Mine", "sm_86", 10, 1000, None)
+    assert (mine.name, mine.arch_name, mine.sm_count, mine.boost_mhz, mine.dram_gbs) == (
+        "Mine",
+        "sm_86",
+        10,
+        1000,
+        None,
+    )
     assert "mine.toml" in mine.source
 
 

@@ -11,7 +11,10 @@ from warpglass.inputs.demangle import demangle, demangled, matches_name
 # Expected texts are what binutils' c++filt prints, without the return type of templates.
 NAMES = {
     "_Z4axpyIfLi64EEviT_PKS0_PS0_": ("axpy<float, 64>(int, float, float const*, float*)", "axpy"),
-    "_ZN36_GLOBAL__N__00000000_4_k_cu_2f1254c84anonEiPf": ("(anonymous namespace)::anon(int, float*)", "anon"),
+    "_ZN36_GLOBAL__N__00000000_4_k_cu_2f1254c84anonEiPf": (
+        "(anonymous namespace)::anon(int, float*)",
+        "anon",
+    ),
     "_Z1kPFviES0_": ("k(void (*)(int), void (*)(int))", "k"),
     "_Z1fPA3_i": ("f(int (*) [3])".replace(") [", ")["), "f"),
     "_Z1fv": ("f()", "f"),
@@ -43,7 +46,13 @@ def test_parameters_are_told_apart():
 
 
 @pytest.mark.parametrize(
-    "wanted", ["axpy", "axpy<float, 64>", "axpy<float,64>(int,float,float const*,float*)", "_Z4axpyIfLi64EEviT_PKS0_PS0_"]
+    "wanted",
+    [
+        "axpy",
+        "axpy<float, 64>",
+        "axpy<float,64>(int,float,float const*,float*)",
+        "_Z4axpyIfLi64EEviT_PKS0_PS0_",
+    ],
 )
 def test_every_form_of_a_name_matches(wanted):
     assert matches_name("_Z4axpyIfLi64EEviT_PKS0_PS0_", wanted)
@@ -65,7 +74,9 @@ def doubling(levels: int) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", [doubling(60), "_Z" + "P" * 4000, "_ZN1a" + "N" * 4000, "_Z" + "9" * 4000, "_Z1a" * 2000])
+@pytest.mark.parametrize(
+    "name", [doubling(60), "_Z" + "P" * 4000, "_ZN1a" + "N" * 4000, "_Z" + "9" * 4000, "_Z1a" * 2000]
+)
 def test_hostile_names_end(name):
     assert demangled(name).mangled == name
     assert len(demangle(name)) <= 20_000

@@ -7,7 +7,12 @@ from warpglass.inputs.devices import find_devices, parse_devices
 def test_lines_of_nvidia_smi():
     text = "0, GPU-aa, NVIDIA A100-SXM4-40GB, 8.0\n1, GPU-bb, NVIDIA GeForce RTX 5090, 12.0\n"
     first, second = parse_devices(text)
-    assert (first.index, first.uuid, first.name, first.compute_capability) == (0, "GPU-aa", "NVIDIA A100-SXM4-40GB", "8.0")
+    assert (first.index, first.uuid, first.name, first.compute_capability) == (
+        0,
+        "GPU-aa",
+        "NVIDIA A100-SXM4-40GB",
+        "8.0",
+    )
     assert (first.arch, second.arch) == ("sm_80", "sm_120")
 
 

@@ -15,7 +15,9 @@ def python(code: str, **options):
 
 
 def test_output_status_and_input_come_through():
-    result = python("import sys; print(sys.stdin.read()[::-1]); print('e', file=sys.stderr); sys.exit(7)", input=b"abc")
+    result = python(
+        "import sys; print(sys.stdin.read()[::-1]); print('e', file=sys.stderr); sys.exit(7)", input=b"abc"
+    )
     assert (result.returncode, result.text, result.error_text) == (7, "cba\n", "e\n")
 
 
@@ -32,7 +34,9 @@ def test_a_program_that_reads_nothing_is_no_error():
 def test_time_limit_ends_the_children_too(tmp_path):
     mark = tmp_path / "mark"
     child = f"import time; time.sleep(2); open({str(mark)!r}, 'w')"
-    code = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(60)"
+    code = (
+        f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {child!r}]); time.sleep(60)"
+    )
     with pytest.raises(ToolchainError, match=r"stopped after 0\.5 s"):
         python(code, timeout=0.5)
     python("import time; time.sleep(2.2)")
@@ -68,7 +72,9 @@ def test_a_missing_program_is_told():
 
 
 def test_arguments_are_no_shell_text(tmp_path):
-    result = run_tool([sys.executable, "-c", "import sys; print(sys.argv[1])", "$(touch x); `id`"], cwd=tmp_path)
+    result = run_tool(
+        [sys.executable, "-c", "import sys; print(sys.argv[1])", "$(touch x); `id`"], cwd=tmp_path
+    )
     assert result.text == "$(touch x); `id`\n"
     assert list(tmp_path.iterdir()) == []
 

@@ -80,7 +80,11 @@ def test_any_bytes_have_a_kind(content, name):
     assert sniff(content, name) in KINDS
 
 
-@given(st.sampled_from([one for many in CASES.values() for one in many]), st.binary(max_size=30), st.integers(0, 200))
+@given(
+    st.sampled_from([one for many in CASES.values() for one in many]),
+    st.binary(max_size=30),
+    st.integers(0, 200),
+)
 def test_damaged_files_have_a_kind(content, noise, place):
     assert sniff(content[:place] + noise + content[place:]) in KINDS
 
