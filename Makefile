@@ -4,9 +4,10 @@
 #   make quick   lint, types and the fast tests, under 90 seconds
 #   make bench   the speed targets, as a table
 #   make fuzz    the parsers under a short coverage-guided run
+#   make pages   the finished pages in examples/, after a change that shows on them
 
 .DELETE_ON_ERROR:
-.PHONY: demo test quick bench fuzz setup lint types js clean
+.PHONY: demo test quick bench fuzz setup lint types js pages clean
 
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
@@ -28,7 +29,7 @@ types:
 
 js:
 	node_modules/.bin/tsc -p tsconfig.json
-	node --test tests/js/
+	node --test $(wildcard tests/js/*.test.js)
 
 test: setup
 	@$(MAKE) --no-print-directory lint types js
@@ -43,6 +44,9 @@ bench: setup
 
 fuzz: setup
 	$(PY) tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+
+pages: setup
+	$(PY) scripts/example_pages.py examples
 
 clean:
 	rm -rf site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
