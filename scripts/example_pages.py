@@ -1,4 +1,4 @@
-"""Write the finished pages that lie in examples/: ``example_pages.py FOLDER`` writes FOLDER/NAME/report.html."""
+"""Write the finished pages of examples/: ``example_pages.py FOLDER`` writes FOLDER/NAME/report.html."""
 
 from __future__ import annotations
 
