@@ -1,6 +1,7 @@
 // What the sections share: the report, the selection, decoded traces, actions, notes.
 
 import { dataAccesses, dataBarriers, dataTrace, dataValues } from './data.js';
+import { domVisible } from './dom.js';
 import { fragmentFormat, fragmentSelect, fragmentShape } from './fragment.js';
 import { Store } from './store.js';
 import { traceIndex, traceNearest } from './trace-core.js';
@@ -119,7 +120,7 @@ export class App {
   note(text) {
     const note = document.getElementById('wg-note');
     if (!note) return;
-    note.textContent = text;
+    note.textContent = domVisible(text);
     note.hidden = !text;
   }
 

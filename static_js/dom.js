@@ -84,7 +84,7 @@ export function domAnnounce(text) {
     live = el('div', { id: 'wg-live', role: 'status', 'aria-live': 'polite', class: 'wg-live' });
     document.body.append(live);
   }
-  live.textContent = text;
+  live.textContent = domVisible(text);
 }
 
 /** @param {number} value */
