@@ -7,4 +7,14 @@ from warpglass.machine.launch import Argument, Dim3, Launch
 from warpglass.machine.result import COUNTERS, RunResult, Stop
 from warpglass.machine.runoptions import RunOptions
 
-__all__ = ["COUNTERS", "Argument", "Dim3", "Launch", "RunOptions", "RunResult", "Stop", "execute", "find_kernel"]
+__all__ = [
+    "COUNTERS",
+    "Argument",
+    "Dim3",
+    "Launch",
+    "RunOptions",
+    "RunResult",
+    "Stop",
+    "execute",
+    "find_kernel",
+]

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from warpglass.errors import LaunchError
 from warpglass.machine.launch import Argument, Launch
 from warpglass.machine.memory import Arena
-from warpglass.machine.parameter_use import ParameterUse, parameter_uses
 from warpglass.machine.regions import Region
 from warpglass.ptx.model import Function, Param
 
-__all__ = ["BoundArguments", "BoundBuffer", "bind", "default_argument", "write_arguments"]
+__all__ = ["BoundArguments", "BoundBuffer", "bind", "write_arguments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +37,11 @@ class BoundArguments:
     buffers: tuple[BoundBuffer | None, ...]
 
 
-def default_argument(param: Param, use: ParameterUse, launch: Launch) -> Argument:
-    """What a parameter gets that nobody gave a value for."""
-    if use.pointer:
-        return Argument(param.name, "buffer", use.dtype)
-    if param.is_array or param.size not in (1, 2, 4, 8):
-        return Argument(param.name, "scalar", param.type, bytes(param.size))
-    if use.dtype.startswith("float"):
-        return Argument(param.name, "scalar", use.dtype, 1.0)
-    return Argument(param.name, "scalar", param.type, launch.grid[0] * launch.block[0])
-
-
 def bind(kernel: Function, launch: Launch, arena: Arena, seed: int) -> BoundArguments:
     """Reserve a region for each buffer and encode all parameters.
 
     Raises :class:`LaunchError` where an argument is unknown or does not fit its parameter.
     """
-    uses = parameter_uses(kernel)
     names = [p.name for p in kernel.params]
     unknown = [n for n in launch.args if n not in names]
     if unknown:
@@ -70,7 +57,9 @@ def bind(kernel: Function, launch: Launch, arena: Arena, seed: int) -> BoundArgu
         align = max(param.align, 1)
         data.extend(bytes(-len(data) % align))
         offsets[param.name] = len(data)
-        argument = launch.args.get(param.name) or default_argument(param, uses[param.name], launch)
+        argument = launch.args.get(param.name)
+        if argument is None:
+            raise LaunchError(f"the launch has no argument for parameter {param.name} of {kernel.name}")
         if argument.kind == "buffer":
             if param.size != arena.layout.pointer_size:
                 raise LaunchError(f"parameter {param.name} is no pointer, but an array was given for it")
@@ -159,16 +148,13 @@ def _encode(param: Param, argument: Argument) -> bytes:
         return bytes(param.size)
     if param.is_array:
         raise LaunchError(f"parameter {param.name} is a struct of {param.size} bytes: give bytes for it")
-    kind = param.type if param.type[:1] == "f" or param.type.startswith("bf") else argument.dtype
-    if isinstance(value, float) and not _is_float(kind):
+    kind = param.type if _is_float(param.type) else argument.dtype
+    if _is_float(kind):
+        return _encode_float(param, kind, float(value))
+    if isinstance(value, float):
         if not value.is_integer():
             raise LaunchError(f"parameter {param.name} is an integer ({param.type}), {value!r} was given")
         value = int(value)
-    if _is_float(kind):
-        dtype = {2: np.float16, 4: np.float32, 8: np.float64}.get(param.size)
-        if dtype is None:
-            raise LaunchError(f"parameter {param.name} cannot hold a float")
-        return np.array(value, dtype=dtype).tobytes()
     number = int(value)
     bits = 8 * param.size
     if not -(1 << (bits - 1)) <= number < 1 << bits:
@@ -177,7 +163,20 @@ def _encode(param: Param, argument: Argument) -> bytes:
 
 
 def _is_float(kind: str) -> bool:
-    return kind.startswith(("f16", "f32", "f64", "float", "double", "half"))
+    return kind.startswith(("f16", "f32", "f64", "float", "double", "half", "bf"))
+
+
+def _encode_float(param: Param, kind: str, value: float) -> bytes:
+    if kind.startswith("bf") and param.size == 2:
+        # The nearest bfloat16, ties to even, by the carry into the upper half of the single pattern.
+        bits = int(np.float32(value).view(np.uint32))
+        rounded = bits if value != value else bits + 0x7FFF + ((bits >> 16) & 1)
+        return (rounded >> 16 & 0xFFFF).to_bytes(2, "little")
+    dtype = {2: np.float16, 4: np.float32, 8: np.float64}.get(param.size)
+    if dtype is None:
+        raise LaunchError(f"parameter {param.name} cannot hold a float")
+    with np.errstate(over="ignore"):
+        return np.array(value, dtype=dtype).tobytes()
 
 
 def write_arguments(bound: BoundArguments, arena: Arena) -> None:

@@ -58,7 +58,7 @@ def _check_launch(launch: Launch) -> None:
 
 
 def execute(
-    module: Module, kernel: Function, launch: Launch, *, options: RunOptions | None = None
+    module: Module, kernel: Function | str, launch: Launch, options: RunOptions | None = None
 ) -> RunResult:
     """Run ``kernel`` of ``module`` as ``launch`` says.
 
@@ -66,6 +66,8 @@ def execute(
     a stop in the result.
     """
     options = options or RunOptions()
+    if isinstance(kernel, str):
+        kernel = find_kernel(module, kernel)
     _check_launch(launch)
     arena = Arena(Layout(module.address_size), options.memory_limit)
     layout = lay_out(module, kernel, arena)
@@ -152,6 +154,7 @@ def _result(
         printed=tuple(run.printed),
         assumptions=tuple(run.assumptions),
         active_histogram=run.counters.histogram(),
+        functions=tuple((f.name, f.start, f.end) for f in program.functions),
     )
 
 

@@ -38,6 +38,8 @@ class Op:
 
     #: Whether :meth:`run` may be left out when no lane is on.
     skippable: ClassVar[bool] = True
+    #: Attributes with register numbers (or tuples of them) that may be placeholders while lowering.
+    placed: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, pc: int) -> None:
         self.pc = pc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,8 @@ class AluOp(Op):
     """A lane operation: ``fn`` over whole arrays, a slice, or single lanes, whichever is cheapest."""
 
     __slots__ = ("clocks", "dest_fixes", "fn", "source_fixes", "sources", "targets")
+
+    placed: ClassVar[tuple[str, ...]] = ("sources",)
 
     def __init__(
         self,
@@ -93,7 +95,9 @@ class AluOp(Op):
 class CrossOp(Op):
     """An operation across the lanes of each warp; a ``.sync`` form waits for the lanes it names."""
 
-    __slots__ = ("clocks", "dest_fixes", "fn", "key", "member", "source_fixes", "sources", "targets")
+    __slots__ = ("dest_fixes", "fn", "key", "member", "source_fixes", "sources", "targets")
+
+    placed: ClassVar[tuple[str, ...]] = ("sources",)
 
     def __init__(
         self,

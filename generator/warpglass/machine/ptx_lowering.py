@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from warpglass.machine import lsu
 from warpglass.machine.arguments import BoundArguments
+from warpglass.machine.library import library_call
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import DTYPES, Array, Op
 from warpglass.machine.ptx_alu import AluOp, CrossOp
@@ -252,9 +253,25 @@ class Lowering:
         index, _, _ = self.scope.source(source, container)
         return self.unary(pc, dest, index, lambda a: a, container)
 
-    def end(self, pc: int) -> Op:
-        """What happens behind the last instruction: an implicit return."""
-        return ExitOp(pc) if self.is_kernel else RetOp(pc, self.function.name)
+    def saved_registers(self) -> tuple[int, ...]:
+        """Registers a call of this function must keep: all of them if it may be active already."""
+        if self.function.name not in self.layout.recursive:
+            return ()
+        return (*sorted(self.scope.registers.values()), self.frame_base)
+
+    def leave(self, pc: int) -> Op:
+        """The end of the kernel for its lanes, or the return of a function."""
+        return ExitOp(pc) if self.is_kernel else RetOp(pc, self)
+
+    def last(self, op: Op, instruction: Instruction) -> Op:
+        """``op``, the last of its function, made to return where control would run off the end."""
+        if instruction.base in ("ret", "exit"):
+            # Lanes that the guard holds back return all the same: nothing else is behind.
+            op.guard = -1
+            return op
+        if instruction.guard is None and instruction.base in ("bra", "brx", "trap"):
+            return op
+        return LastOp(op, self.leave(op.pc))
 
 
 def _plain(space: int) -> int:
@@ -387,6 +404,8 @@ def _bra(low: Lowering, i: Instruction, pc: int) -> Op:
     target = i.operands[0] if i.operands else None
     if not isinstance(target, Symbol):
         raise Unsupported("a branch without a label")
+    if low.function.labels.get(target.name) == len(low.function.instructions):
+        return low.leave(pc)
     return BranchOp(pc, low.label(target.name), low.join)
 
 
@@ -395,7 +414,7 @@ def _exit(low: Lowering, i: Instruction, pc: int) -> Op:
 
 
 def _ret(low: Lowering, i: Instruction, pc: int) -> Op:
-    return ExitOp(pc) if low.is_kernel else RetOp(pc, low.function.name)
+    return low.leave(pc)
 
 
 def _nop(low: Lowering, i: Instruction, pc: int) -> Op:
@@ -419,9 +438,78 @@ def _bar(low: Lowering, i: Instruction, pc: int) -> Op:
     return BarrierOp(pc, barrier, numbers[1] if len(numbers) > 1 else None, kind == "sync")
 
 
+def _call(low: Lowering, i: Instruction, pc: int) -> Op:
+    operands = list(i.operands)
+    returns: tuple[Operand, ...] = ()
+    params: tuple[Operand, ...] = ()
+    if operands and isinstance(operands[0], OperandList):
+        returns = operands.pop(0).elements  # type: ignore[union-attr]
+    if not operands:
+        raise Unsupported("a call without a function")
+    target = operands.pop(0)
+    if operands and isinstance(operands[0], OperandList):
+        params = operands.pop(0).elements  # type: ignore[union-attr]
+    if isinstance(target, Symbol):
+        function = low.bodies.get(target.name)
+        if function is None:
+            return library_call(low, i, pc, target.name, returns, params)
+        callee = _callee(low, function, returns, params)
+        return CallOp(pc, callee, None, {}, low.frame_base, low.frame.size)
+    register = low.scope.register(target)
+    callees = {}
+    for function in low.layout.order:
+        if (
+            function is low.kernel
+            or len(function.params) != len(params)
+            or len(function.returns) != len(returns)
+        ):
+            continue
+        callees[low.layout.functions[function.name]] = _callee(low, function, returns, params)
+    return CallOp(pc, None, register, callees, low.frame_base, low.frame.size)
+
+
+def _callee(
+    low: Lowering, function: Function, returns: tuple[Operand, ...], params: tuple[Operand, ...]
+) -> Callee:
+    inner = low.all_functions[function.name]
+    if len(function.params) != len(params) or len(function.returns) != len(returns):
+        raise Unsupported(f"call of {function.name} with other parameters than it has")
+    return Callee(
+        function.name, inner.first, inner.frame_base, inner.frame.size, inner.saved_registers(),
+        tuple(_transfer(low, inner, f, a, False) for f, a in zip(function.params, params, strict=True)),
+        tuple(_transfer(low, inner, f, a, True) for f, a in zip(function.returns, returns, strict=True)),
+    )  # fmt: skip
+
+
+def _transfer(low: Lowering, inner: Lowering, formal: Param, actual: Operand, back: bool) -> Transfer:
+    at = inner.frame.offsets[formal.name]
+    if isinstance(actual, Symbol) and actual.name in low.frame.offsets:
+        return Transfer(at, formal.size, caller=low.frame.offsets[actual.name] + actual.offset)
+    if formal.size not in (1, 2, 4, 8):
+        raise Unsupported("a struct in a register")
+    dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[formal.size]
+    if back:
+        register = low.scope.register(actual)
+        fix = load_fix(formal.size, formal.type.startswith("s"), low.scope.file.containers[register])
+        return Transfer(at, formal.size, register=register, fix=fix)
+    if isinstance(actual, Immediate | SpecialRegister | Symbol):
+        raise Unsupported("a constant as call argument")
+    register, fix, _ = low.scope.source(actual, container_of_type(formal.type), formal.type)
+    return Transfer(at, formal.size, register=register, fix=_then(fix, dtype))
+
+
+def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
+    table = i.operands[-1]
+    names = low.function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
+    if not names or len(i.operands) != 2:
+        raise Unsupported("a branch table that is not declared")
+    index, _, _ = low.scope.source(i.operands[0], "b32", "u32")
+    return BranchTableOp(pc, index, tuple(low.label(name) for name in names), low.join)
+
+
 _TABLE: Mapping[str, Builder] = {
     "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret,
-    "bar": _bar, "barrier": _bar, "membar": _nop, "fence": _nop, "prefetch": _nop, "prefetchu": _nop,
+    "call": _call, "brx": _brx, "bar": _bar, "barrier": _bar, "membar": _nop, "fence": _nop, "prefetch": _nop, "prefetchu": _nop,
     "nanosleep": _nop, "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop,
     "applypriority": _nop, "brkpt": _nop,
 }  # fmt: skip

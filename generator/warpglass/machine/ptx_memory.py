@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -139,6 +139,8 @@ class StoreOp(MemoryOp):
     """``st``: registers to memory. ``sources`` has a register (or None, the sink) an element."""
 
     __slots__ = ("fixes", "sources")
+
+    placed: ClassVar[tuple[str, ...]] = ("base", "sources")
 
     def __init__(
         self, pc: int, space: int, base: int, offset: int, size: int,

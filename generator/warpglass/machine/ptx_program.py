@@ -9,8 +9,9 @@ from warpglass.machine.arguments import BoundArguments
 from warpglass.machine.convergence import NO_JOIN, RETURN
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import FunctionRange, Op, Program
-from warpglass.machine.ptx_alu import AluOp, CrossOp
-from warpglass.machine.ptx_control import StopOp
+from warpglass.machine.ptx_alu import AluOp
+from warpglass.machine.ptx_calls import RetOp
+from warpglass.machine.ptx_control import LastOp, StopOp
 from warpglass.machine.ptx_layout import ModuleLayout, symbol_address
 from warpglass.machine.ptx_lowering import Lowering, table
 from warpglass.machine.ptx_operands import RegisterFile, Scope, Unsupported
@@ -38,8 +39,7 @@ def lower_program(
     at = 0
     for function in layout.order:
         starts[function.name] = at
-        # One more place than instructions: running off the end is a return.
-        at += len(function.instructions) + 1
+        at += len(function.instructions)
     scopes: dict[str, Lowering] = {}
     for function in layout.order:
         symbols = _symbols(module, function, layout, arena)
@@ -62,13 +62,11 @@ def lower_program(
             lines.append(instruction.line)
             texts.append(instruction.text)
             opcodes.append(instruction.opcode)
-        ops.append(lowering.end(first + len(function.instructions)))
-        lines.append(function.end_line)
-        texts.append("")
-        opcodes.append("")
-        here = [False] * (len(function.instructions) + 1)
+        if function.instructions:
+            ops[-1] = lowering.last(ops[-1], function.instructions[-1])
+        here = [False] * len(function.instructions)
         for target in joins.values():
-            if target >= 0:
+            if 0 <= target - first < len(here):
                 here[target - first] = True
         places.extend(here)
         registers = sorted(scopes[function.name].scope.registers.values())
@@ -80,8 +78,11 @@ def lower_program(
             )
         )  # fmt: skip
     containers, specials, constants = file.extras()
-    for op in ops:
-        _place(op, file)
+    saved = {f.name: scopes[f.name].saved_registers() for f in layout.order}
+    for span in ranges:
+        for op in ops[span.start : span.end]:
+            _place(op, file)
+            _saves(op, saved, scopes[span.name])
     return Program(
         isa="ptx",
         name=kernel.name,
@@ -124,16 +125,28 @@ def _joins(function: Function, cfg: Cfg, first: int) -> dict[int, int]:
 
 def _place(op: Op, file: RegisterFile) -> None:
     """Turn placeholders of specials and constants into final register numbers."""
-    if isinstance(op, AluOp | CrossOp):
-        op.sources = tuple(file.place(i) for i in op.sources)
+    if isinstance(op, LastOp):
+        _place(op.inner, file)
+        _place(op.leave, file)
+        return
     if isinstance(op, AluOp):
         op.clocks = tuple((file.place(i), name) for i, name in op.clocks)
-    for name in getattr(op, "placed", ()):
+    for name in op.placed:
         value = getattr(op, name)
         if isinstance(value, tuple):
             setattr(op, name, tuple(None if v is None else file.place(v) for v in value))
         elif value is not None:
             setattr(op, name, file.place(value))
+
+
+def _saves(op: Op, saved: dict[str, tuple[int, ...]], low: Lowering) -> None:
+    """Tell returns of a recursive function which registers its calls saved."""
+    if isinstance(op, LastOp):
+        _saves(op.inner, saved, low)
+        _saves(op.leave, saved, low)
+    elif isinstance(op, RetOp):
+        op.saved = saved.get(low.function.name, ())
+        op.low = None
 
 
 def stack_need(layout: ModuleLayout) -> int:

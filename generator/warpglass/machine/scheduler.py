@@ -14,11 +14,14 @@ from warpglass.machine.barriers import BarrierUnit
 from warpglass.machine.bits import Ints
 from warpglass.machine.convergence import Group, Joins
 from warpglass.machine.program import Program
+from warpglass.machine.ptx_calls import CallOp
+from warpglass.machine.ptx_control import LastOp
 from warpglass.machine.racecheck import RaceCheck
 from warpglass.machine.result import Stop
 from warpglass.machine.run_state import RunState
 from warpglass.machine.selection import Selection
 from warpglass.machine.spin import SpinWatch
+from warpglass.machine.stacks import CallStacks
 from warpglass.machine.state import State
 from warpglass.machine.warp_sync import WarpSync
 
@@ -44,6 +47,7 @@ class Machine(State):
         self.joins = Joins()
         self.barriers = BarrierUnit(self)
         self.warp_sync = WarpSync()
+        self.stacks = CallStacks(self)
         self.races = RaceCheck(self)
         self.placed: list[Group] = []
         self.round = 0
@@ -58,7 +62,7 @@ class Machine(State):
         """Let ``group`` go on at its pc in the next round, or wait there for the rest of its warp."""
         if group is None or group.sel.nrows == 0:
             return
-        if group.node is not None and group.pc < self.size and self._join_places[group.pc]:
+        if group.node is not None and self._join_places[group.pc]:
             met = self.joins.arrive(group, group.pc, self.round)
             if met is None:
                 return
@@ -104,6 +108,16 @@ class Machine(State):
         if self.live:
             self.barriers.recheck(live.rows)
             self.warp_sync.recheck(self, live.rows)
+
+    # -- calls -------------------------------------------------------------------------------------------
+
+    def call_at(self, pc: int) -> CallOp:
+        """The call at ``pc``."""
+        op = self.ops[pc]
+        if isinstance(op, LastOp):
+            op = op.inner
+        assert isinstance(op, CallOp)
+        return op
 
     # -- the loop ----------------------------------------------------------------------------------------
 

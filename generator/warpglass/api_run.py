@@ -1,0 +1,160 @@
+"""``warpglass.run``: execute one kernel from Python and get memory, counts, findings and traces back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warpglass import ptx
+from warpglass.errors import InputError, LaunchError
+from warpglass.launchfile import resolve_launch, select_kernels
+from warpglass.launchparams import ParamInfo, describe_params, element_type
+from warpglass.launchspec import LaunchSpec
+from warpglass.launchvalues import Place, read_argument
+from warpglass.machine import Argument, RunOptions, RunResult, execute
+
+__all__ = ["run"]
+
+_PLACE = Place("Python", Path("."))
+Extents = int | Sequence[int]
+
+
+def run(
+    source: str | Path | ptx.Module,
+    kernel: str | None = None,
+    grid: Extents | None = None,
+    block: Extents | None = None,
+    shared_bytes: int | None = None,
+    args: Sequence[Any] | Mapping[str | int, Any] | None = None,
+    seed: int = 0,
+    *,
+    cluster: Extents | None = None,
+    cooperative: bool = False,
+    arch: str | None = None,
+    options: RunOptions | None = None,
+) -> RunResult:
+    """Execute one launch of ``kernel`` and return what it left.
+
+    ``source``: PTX text (a str with a line break), a path of a .ptx or .cu file, or a parsed module.
+    ``args``: values by position, or by name in the CUDA source, PTX name or position. A value is an array
+    (a buffer, copied; the same array twice is one buffer), a number, bytes for a struct, a text as on the
+    command line (``float[64]:iota``), or None for the default. ``result.buffers[i].array`` is argument
+    ``i`` afterwards. Raises :class:`~warpglass.errors.WarpglassError` for input that does not fit; a
+    kernel's own faults are findings.
+    """
+    module, cuda_source = _module(source, arch)
+    chosen = select_kernels(module.functions, kernel)
+    if len(chosen) != 1:
+        names = ", ".join(f.name for f in chosen[:8])
+        raise LaunchError(
+            f"there are {len(chosen)} kernels; name one", hint=names or "the text has no kernel"
+        )
+    function = chosen[0]
+    spec = LaunchSpec(
+        _PLACE,
+        grid=_extents(grid, "grid"),
+        block=_extents(block, "block"),
+        cluster=_extents(cluster, "cluster"),
+        shared_bytes=shared_bytes,
+    )
+    launch, _ = resolve_launch(function, cuda_source, [spec])
+    infos = describe_params(function, cuda_source)
+    given = _given(infos, args)
+    launch = replace(launch, args={**launch.args, **given}, cooperative=cooperative or launch.cooperative)
+    chosen_options = options if options is not None else RunOptions(seed=seed)
+    return execute(module, function, launch, chosen_options)
+
+
+def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, Any]:
+    if isinstance(source, ptx.Module):
+        return source, None
+    if isinstance(source, str) and "\n" in source:
+        return ptx.parse(source), None
+    path = Path(source)
+    if path.suffix.lower() in (".cu", ".cuh"):
+        from warpglass import cuda
+
+        read = cuda.load(path)
+        return ptx.parse(cuda.compile(path, arch or cuda.DEFAULT_ARCH).ptx), read
+    try:
+        return ptx.load(path), None
+    except OSError as error:
+        raise InputError(f"cannot read {path.name}: {error.strerror or error}") from error
+
+
+def _extents(value: Extents | None, what: str) -> tuple[int, int, int] | None:
+    if value is None:
+        return None
+    numbers = [value] if isinstance(value, int | np.integer) else list(value)
+    if not 1 <= len(numbers) <= 3 or not all(isinstance(n, int | np.integer) for n in numbers):
+        raise LaunchError(f"{what} is one to three integers, not {str(value)[:60]}")
+    padded = [int(n) for n in numbers] + [1, 1]
+    return padded[0], padded[1], padded[2]
+
+
+def _given(
+    infos: Sequence[ParamInfo], args: Sequence[Any] | Mapping[str | int, Any] | None
+) -> dict[str, Argument]:
+    if args is None:
+        return {}
+    pairs: list[tuple[ParamInfo, Any]] = []
+    if isinstance(args, Mapping):
+        for key, value in args.items():
+            info = _named(infos, key)
+            if any(info is other for other, _ in pairs):
+                raise LaunchError(f"argument {info.shown} is given twice")
+            pairs.append((info, value))
+    else:
+        values = list(args)
+        if len(values) > len(infos):
+            raise LaunchError(f"{len(values)} arguments are given; the kernel has {len(infos)} parameters")
+        pairs = list(zip(infos, values, strict=False))
+    return {info.ptx_name: _argument(info, value) for info, value in pairs if value is not None}
+
+
+def _named(infos: Sequence[ParamInfo], key: str | int) -> ParamInfo:
+    for info in infos:
+        if key in (info.name, info.ptx_name):
+            return info
+    position = int(key) if isinstance(key, int) or (key.isascii() and key.isdigit()) else -1
+    if 0 <= position < len(infos):
+        return infos[position]
+    shown = ", ".join(info.shown for info in infos) or "none"
+    raise LaunchError(f"the kernel has no parameter {str(key)[:60]!r}", hint=f"parameters: {shown}")
+
+
+def _argument(info: ParamInfo, value: Any) -> Argument:
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        return _array(info, value)
+    if isinstance(value, bytes | bytearray):
+        if len(value) != info.size:
+            raise LaunchError(f"argument {info.shown} has {info.size} bytes; {len(value)} were given")
+        return Argument(info.shown, "scalar", info.dtype, bytes(value), origin=_PLACE.origin)
+    if isinstance(value, np.void):
+        return _argument(info, value.tobytes())
+    if isinstance(value, np.generic):
+        value = value.item()
+    return read_argument(info, value, _PLACE)
+
+
+def _array(info: ParamInfo, value: np.ndarray[Any, Any]) -> Argument:
+    if info.kind != "buffer":
+        raise LaunchError(f"argument {info.shown} is no pointer, but an array was given")
+    if value.dtype.kind not in "biufcV" or value.dtype.hasobject:
+        raise LaunchError(f"argument {info.shown}: an array of {value.dtype} is no memory")
+    element = element_type(info.c_type) if info.c_type is not None else None
+    if element is not None and value.dtype.kind in "iuf" and "void" not in str(info.c_type):
+        wanted = 2 if element[0] == "bfloat16" else np.dtype(element[0]).itemsize
+        # Bytes are raw memory whatever they hold; anything else of another width is a slip.
+        if value.dtype.itemsize not in (wanted, 1):
+            raise LaunchError(
+                f"argument {info.shown} points to {element[0]}, but an array of {value.dtype.name} was given",
+                hint=f"convert it: array.astype({element[0]!r})",
+            )
+    return Argument(info.shown, "buffer", value.dtype.name, value, value.size, "given", _PLACE.origin)
