@@ -83,7 +83,7 @@ def lop3(a: Array, b: Array, c: Array, table: int) -> Array:
     """Any boolean function of three inputs: bit ``4a + 2b + c`` of ``table`` is the result."""
     known = _LOP3.get(table)
     if known is not None:
-        return known(a, b, c)  # type: ignore[no-any-return]
+        return known(a, b, c)
     # Sum of minterms, over the smaller of the function and its complement.
     invert = bin(table).count("1") > 4
     terms = table ^ 0xFF if invert else table

@@ -124,15 +124,15 @@ def _is_nan(a: Array) -> Array:
 
 def _pick(a: Array, b: Array, larger: bool, propagate: bool) -> Array:
     x, y = a.view(np.float32), b.view(np.float32)
-    if propagate:
-        r = np.maximum(x, y) if larger else np.minimum(x, y)
-    else:
-        r = np.fmax(x, y) if larger else np.fmin(x, y)
-    bits = r.view(_U32)
+    bits = np.where((x > y) if larger else (x < y), a, b)
     # Equal values may be zeros of opposite sign: +0 is the larger one.
-    same = x == y
-    bits = np.where(same, (a & b) if larger else (a | b), bits)
-    return canonical(bits.view(np.float32))
+    bits = np.where(x == y, (a & b) if larger else (a | b), bits)
+    x_nan, y_nan = np.isnan(x), np.isnan(y)
+    if not (x_nan.any() or y_nan.any()):
+        return bits
+    if propagate:
+        return np.where(x_nan | y_nan, _NAN, bits)
+    return np.where(y_nan, np.where(x_nan, _NAN, a), np.where(x_nan, b, bits))
 
 
 def minimum(a: Array, b: Array, propagate: bool = False) -> Array:

@@ -101,6 +101,8 @@ def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
         if good.all():
             return np.asarray(fast).view(_U64)
     ordinary = _ordinary(x, y) & np.isfinite(z)
+    # A finite product that overflows must not meet an infinite addend.
+    native = np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, native)
     # Infinite or zero products, and infinite or NaN addends, are exact or special: the host is right there.
     result = _finish(_fma_any(x, y, z, mode), np.asarray(native), ordinary)
     if mode == "rm":
@@ -176,10 +178,10 @@ def copysign(a: Array, b: Array) -> Array:
 
 def _pick(a: Array, b: Array, larger: bool) -> Array:
     x, y = _float(a), _float(b)
-    r = np.fmax(x, y) if larger else np.fmin(x, y)
-    bits = np.asarray(r).view(_U64)
+    bits = np.where((x > y) if larger else (x < y), a, b)
     bits = np.where(x == y, (a & b) if larger else (a | b), bits)
-    return np.where(np.isnan(x) & np.isnan(y), _NAN, bits)
+    x_nan, y_nan = np.isnan(x), np.isnan(y)
+    return np.where(y_nan, np.where(x_nan, _NAN, a), np.where(x_nan, b, bits))
 
 
 def minimum(a: Array, b: Array) -> Array:
