@@ -4,7 +4,7 @@ import { domCount, domReplace, el } from './dom.js';
 import { WAVE_NAMES, waveCounts, waveStepAt } from './waveform-core.js';
 
 /**
- * @typedef {{blocks: import('./schedule.js').WaveBlock[], from: number, to: number, code: import('./data.js').WgCode}} TableWindow
+ * @typedef {{blocks: import('./schedule-draw.js').WaveBlock[], from: number, to: number, code: import('./data.js').WgCode}} TableWindow
  */
 
 const TABLE_WARPS = 64;
@@ -45,7 +45,7 @@ export class ScheduleTable {
 
   /** Single steps, where few enough are visible. @param {TableWindow} shown @param {boolean} many */
   steps(shown, many) {
-    /** @type {Array<{block: import('./schedule.js').WaveBlock, step: number}>} */
+    /** @type {Array<{block: import('./schedule-draw.js').WaveBlock, step: number}>} */
     const steps = [];
     for (const block of shown.blocks) {
       const { trace, index } = block.loaded;

@@ -25,11 +25,13 @@ export function stepperBits(type) {
  * @param {boolean} written
  * @param {ArrayLike<number>} words
  * @param {number} mask lanes that count
+ * @param {boolean} [address] the register is part of an address
  * @returns {string}
  */
-export function stepperType(registerType, opcode, written, words, mask) {
+export function stepperType(registerType, opcode, written, words, mask, address = false) {
   const bare = registerType.replace(/^\./, '');
   if (!/^b\d+$/.test(bare)) return bare;
+  if (address && !written) return bare === 'b32' ? 'u32' : bare;
   const types = opcode.split('.').filter((part) => /^(f16x2|bf16x2|bf16|[fsu](8|16|32|64))$/.test(part));
   const width = stepperBits(bare);
   const typed = written ? types[0] : types[types.length - 1];
@@ -63,6 +65,11 @@ export function stepperGuess(words, mask) {
   if (!count) return 's32';
   if (small === count) return 's32';
   return floats === count ? 'f32' : 'b32';
+}
+
+/** Does a register stand between the brackets of an instruction's address? @param {string} text @param {string} name */
+export function stepperIsAddress(text, name) {
+  return [...text.matchAll(/\[([^\]]*)\]/g)].some(([, inside]) => inside.split(/[^%\w$]+/).includes(name));
 }
 
 /** @typedef {'loop' | 'line' | 'diverge' | 'join' | 'fixed'} StepperJump */

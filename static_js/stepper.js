@@ -1,7 +1,7 @@
 // The stepper: one warp's replay, instruction by instruction.
 
 import { domAnnounce, domButton, domCount, domMask, domReplace, el } from './dom.js';
-import { STEPPER_LANE_WORDS, stepperLanes, stepperTest, stepperType } from './stepper-core.js';
+import { STEPPER_LANE_WORDS, stepperIsAddress, stepperLanes, stepperTest, stepperType } from './stepper-core.js';
 import { stepperPair, StepperMemory } from './stepper-memory.js';
 import { traceBarrier, traceFind, traceIteration, traceLaneStates, traceNearest, traceNeighbour, tracePopcount, traceStack, traceWarps } from './trace-core.js';
 import { valuesAt, valuesIndex, valuesPattern, valuesText } from './values-core.js';
@@ -37,7 +37,7 @@ class StepperView {
     this.speed = /** @type {HTMLSelectElement} */ (el('select', { id: 'wg-speed', 'aria-label': 'Speed' },
       ...STEPPER_SPEEDS.map(([value, label]) => el('option', { value, selected: label === 'normal' }, label))));
     this.playButton = domButton('play', 'Play', '▶ Play', { class: 'wg-button step-play' });
-    this.orderButton = domButton('order', 'Follow this warp, or the whole block in issue order', 'this warp', { 'aria-pressed': 'false' });
+    this.orderButton = domButton('order', 'Follow this warp, or the whole block in issue order', 'follows this warp', { 'aria-pressed': 'false' });
     this.formatButton = domButton('format', 'Form of the values', 'auto');
     this.build();
   }
@@ -46,8 +46,8 @@ class StepperView {
     const controls = el('div', { class: 'tools step-tools' },
       this.blockSelect, domButton('warp-previous', 'Previous warp', '‹'), this.warpSelect, domButton('warp-next', 'Next warp', '›'),
       el('span', { class: 'tool-gap' }),
-      domButton('first', 'First step', '⏮︎'), domButton('previous', 'Previous step', '◀︎ Previous'), this.playButton,
-      domButton('next', 'Next step', 'Next ▶︎', { class: 'wg-button primary' }), domButton('last', 'Last step', '⏭︎'), this.speed, this.orderButton);
+      domButton('first', 'First step', '|◀'), domButton('previous', 'Previous step', '◀ Previous'), this.playButton,
+      domButton('next', 'Next step', 'Next ▶', { class: 'wg-button primary' }), domButton('last', 'Last step', '▶|'), this.speed, this.orderButton);
     const jumps = el('div', { class: 'tools step-jumps', role: 'group', 'aria-label': 'Jump to' },
       stepperPair('line', 'source line', 'line'), stepperPair('loop', 'loop iteration', 'loop'),
       stepperPair('diverge', 'divergence', 'divergence'), stepperPair('join', 'reconvergence', 'reconvergence'),
@@ -79,7 +79,7 @@ class StepperView {
     app.on('order', () => {
       this.anyWarp = !this.anyWarp;
       this.orderButton.setAttribute('aria-pressed', String(this.anyWarp));
-      domReplace(this.orderButton, this.anyWarp ? 'whole block' : 'this warp');
+      domReplace(this.orderButton, this.anyWarp ? 'follows the block' : 'follows this warp');
     });
     app.on('warp-next', () => this.pickWarp(this.warp() + 1));
     app.on('warp-previous', () => this.pickWarp(this.warp() - 1));
@@ -296,7 +296,7 @@ class StepperView {
       const [name, type] = [code.registers.names[register], code.registers.types[register]];
       const value = valuesAt(trace, index, code, this.values, this.indexed, step, name, type, written);
       const live = written ? mask : trace.group[step] >>> 0;
-      const shown = stepperType(type, code.instructions.opcode[pc], written, value.low, live);
+      const shown = stepperType(type, code.instructions.opcode[pc], written, value.low, live, stepperIsAddress(code.instructions.text[pc], name));
       return { name, written, value, shown, live };
     };
     const columns = [

@@ -152,7 +152,7 @@ export function traceLaneStates(trace, index, code, step) {
     if (bit(trace.mask[step])) return 'on';
     if (bit(trace.group[step])) return 'guard';
     if (bit(exited)) return 'exited';
-    return index.lastOfLane[warp * 32 + lane] < step ? 'waiting' : 'diverged';
+    return !trace.truncated && index.lastOfLane[warp * 32 + lane] < step ? 'waiting' : 'diverged';
   });
 }
 

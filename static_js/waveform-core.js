@@ -21,6 +21,11 @@ export const WAVE_LETTERS = ['', 'i', 'M', 'B', 'D', '', 'w'];
 /** Where two states fill a cell equally often the rarer kind of news wins: a split warp must not vanish. */
 const WAVE_RANK = [0, 3, 4, 5, 6, 1, 2];
 
+/** Bits above the dominant state in the coarser levels: the cell also holds some of these. */
+export const WAVE_HAS_DIVERGED = 8;
+export const WAVE_HAS_BARRIER = 16;
+export const WAVE_STATE_BITS = 7;
+
 /** Cells of the finest level are at most this many (bytes): longer runs start from a coarser level. */
 const WAVE_MAX_CELLS = 1 << 25;
 
@@ -31,7 +36,7 @@ const WAVE_MEMORY_KINDS = new Set(['load', 'store', 'atomic', 'async']);
  * @property {number} rows
  * @property {number} rounds
  * @property {number} shift of the finest level: a cell holds 2^shift rounds
- * @property {Uint8Array[]} levels level i holds rows × cells(i) states, row by row
+ * @property {Uint8Array[]} levels level i holds rows × cells(i) states, row by row; from level 1 on with the bits above
  * @property {number[]} cells cells of a row in each level
  */
 
@@ -123,6 +128,11 @@ function waveDominant(counts, at) {
   return best;
 }
 
+/** The dominant state with the bits of what else is there. @param {Uint32Array} counts @param {number} at */
+function waveCell(counts, at) {
+  return waveDominant(counts, at) | (counts[at + WAVE_DIVERGED] ? WAVE_HAS_DIVERGED : 0) | (counts[at + WAVE_BARRIER] ? WAVE_HAS_BARRIER : 0);
+}
+
 /**
  * Empty levels for a trace: each level's cells are twice as wide as those below.
  * @param {number} rows
@@ -156,7 +166,7 @@ export function waveFillRow(pyramid, row) {
   for (let level = 1; ; level++) {
     const out = levels[level];
     const from = row * cells[level];
-    for (let cell = 0; cell < cells[level]; cell++) out[from + cell] = waveDominant(counts, cell * WAVE_STATES);
+    for (let cell = 0; cell < cells[level]; cell++) out[from + cell] = waveCell(counts, cell * WAVE_STATES);
     if (level + 1 === levels.length) return;
     // Halve in place: a cell is read at 2c and 2c+1 before c is needed again.
     const next = cells[level + 1];

@@ -1,6 +1,6 @@
 // Paints rows of the waveform. The form of a state's bar (height, stripes) tells it apart without colour.
 
-import { WAVE_BARRIER, WAVE_DIVERGED, WAVE_FINISHED, WAVE_IDLE, WAVE_ISSUE, WAVE_LETTERS, WAVE_MEMORY, waveSample } from './waveform-core.js';
+import { WAVE_BARRIER, WAVE_DIVERGED, WAVE_FINISHED, WAVE_HAS_DIVERGED, WAVE_IDLE, WAVE_ISSUE, WAVE_LETTERS, WAVE_MEMORY, WAVE_STATE_BITS, waveSample } from './waveform-core.js';
 
 /** @typedef {{css: string, rgba: number}} PaintColour */
 
@@ -46,7 +46,8 @@ const PAINT_SHAPES = {
 };
 
 /**
- * Colour of a pixel of a state's bar: table[state * 4 + (x & 3)] for each y of a row.
+ * Colour of a pixel of a cell's bar: table[cell * 4 + (x & 3)] for each y of a row. A cell that holds some
+ * divergence beside its dominant state is underlined in its colour: a rare split must not vanish.
  * @param {PaintPalette} palette
  * @param {number} height pixels of a row
  * @returns {Uint32Array[]}
@@ -54,15 +55,19 @@ const PAINT_SHAPES = {
 export function paintTables(palette, height) {
   const back = palette.back.rgba;
   return Array.from({ length: height }, (_, y) => {
-    const table = new Uint32Array(8 * 4).fill(back);
+    const table = new Uint32Array(32 * 4).fill(back);
     const at = (y + 0.5) / height;
+    const under = at > 0.88;
     for (const [name, shape] of Object.entries(PAINT_SHAPES)) {
       const state = Number(name);
       if (at < shape.top || at > shape.bottom) continue;
       for (let x = 0; x < 4; x++) {
         const gap = (shape.stripe === 'diagonal' && ((x + y) & 3) === 0) || (shape.stripe === 'notch' && at > 0.58 && at < 0.7);
-        table[state * 4 + x] = gap ? back : palette.states[state].rgba;
+        for (let bits = 0; bits < 32; bits += 8) table[(state | bits) * 4 + x] = gap ? back : palette.states[state].rgba;
       }
+    }
+    for (let cell = 0; under && cell < 32; cell++) {
+      if ((cell & WAVE_HAS_DIVERGED) && (cell & WAVE_STATE_BITS) !== WAVE_DIVERGED) table.fill(palette.states[WAVE_DIVERGED].rgba, cell * 4, cell * 4 + 4);
     }
     return table;
   });
@@ -122,7 +127,7 @@ export function paintMinimap(image, rows, rounds, palette) {
     for (let y = 0; y < Math.max(1, each - (each > 3 ? 1 : 0)); y++) {
       const at = (i * each + y) * width;
       if (i * each + y >= height) break;
-      for (let x = 0; x < width; x++) if (states[x]) pixels[at + x] = palette.states[states[x]].rgba;
+      for (let x = 0; x < width; x++) if (states[x] & WAVE_STATE_BITS) pixels[at + x] = palette.states[states[x] & WAVE_STATE_BITS].rgba;
     }
   }
 }
@@ -136,12 +141,11 @@ export function paintMinimap(image, rows, rounds, palette) {
  * @param {Uint8Array} states by step
  * @param {number} warp
  * @param {{from: number, perPixel: number, left: number, top: number, height: number, width: number}} place in CSS pixels
- * @param {string} colour
+ * @param {PaintPalette} palette
  */
-export function paintLabels(context, trace, index, opcodes, states, warp, place, colour) {
+export function paintLabels(context, trace, index, opcodes, states, warp, place, palette) {
   const cell = 1 / place.perPixel;
   const end = place.from + place.width * place.perPixel;
-  context.fillStyle = colour;
   const wide = cell >= 46;
   const letters = Math.floor((cell - 6) / 6.1);
   let low = index.start[warp];
@@ -157,6 +161,13 @@ export function paintLabels(context, trace, index, opcodes, states, warp, place,
     if (round > end) return;
     const x = place.left + (round - place.from) * cell;
     const text = wide ? opcodes[trace.pc[step]].slice(0, letters) : WAVE_LETTERS[states[step]];
-    if (x + 2 >= place.left) context.fillText(text, x + (wide ? 4 : cell / 2 - 3), place.top + place.height * 0.5 + 4);
+    if (x + 2 < place.left || !text) continue;
+    if (states[step] !== WAVE_ISSUE) {
+      // Stripes would run through the letters.
+      context.fillStyle = palette.states[states[step]].css;
+      context.fillRect(x + (wide ? 2 : cell / 2 - 5), place.top + 3, wide ? Math.min(cell - 4, text.length * 6.7 + 4) : 10, place.height - 6);
+    }
+    context.fillStyle = palette.onState;
+    context.fillText(text, x + (wide ? 4 : cell / 2 - 3), place.top + place.height * 0.5 + 4);
   }
 }
