@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 
 _DEFAULTS = ReportOptions()
+_DEFECT = "this is a defect of warpglass; WARPGLASS_DEBUG=1 shows where it happened"
 
 Input = Annotated[Path, typer.Argument(metavar="FILE", help="A .cu, .ptx, cubin … by content.")]
 
@@ -275,6 +276,12 @@ def main(arguments: list[str] | None = None) -> None:
         # The reader of a pipe is gone; Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+    except Exception as error:
+        if os.environ.get("WARPGLASS_DEBUG"):
+            raise
+        # A defect of warpglass, not of the input: the user gets one message, a developer the trace.
+        show_error(WarpglassError(f"internal error: {type(error).__name__}: {error}"[:500], hint=_DEFECT))
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpglass.cli_console import Shell, write_file, write_json
-from warpglass.errors import InputError, UsageError
+from warpglass.cli_console import Shell, show_error, write_file, write_json
+from warpglass.errors import InputError, UsageError, WarpglassError
 from warpglass.inputs.sniff import sniff
 from warpglass.options import ReportOptions
 
@@ -144,20 +144,30 @@ def make_gallery(
         raise UsageError(
             "nothing for a gallery", hint="name .cu, .ptx or report.json files, or folders of them"
         )
+    failed: list[str] = []
     with shell.working("gallery") as progress:
 
         def reports() -> Iterator[tuple[str, Mapping[str, Any]]]:
             for number, (name, path, launch) in enumerate(units, 1):
                 progress(f"{number} of {len(units)}: {name}")
                 mine = replace(options, launch_file=launch) if launch is not None else options
-                yield name, build([path], mine).data
+                try:
+                    data = build([path], mine).data
+                except WarpglassError as error:
+                    # One bad input must not cost the pages of the others.
+                    failed.append(name)
+                    show_error(error)
+                    continue
+                yield name, data
 
         written = write_gallery(reports(), output, title=title, charts=options.charts)
     if json is not None:
         write_json({"folder": str(output), "pages": [path.name for path in written]}, json)
     if json != "-":
-        shell.say(f"{output / 'index.html'} ({len(units)} pages)")
-    return 0
+        shell.say(f"{output / 'index.html'} ({len(written) - 1} pages)")
+    if failed:
+        shell.note(f"no page was made of {', '.join(failed)}")
+    return 2 if failed else 0
 
 
 def gallery_units(path: Path) -> list[tuple[str, Path, Path | None]]:

@@ -13,7 +13,7 @@ from warpglass.cli_inspect import read_kind
 from warpglass.errors import InputError, LaunchError, UsageError
 from warpglass.inputs.demangle import demangled
 from warpglass.jsonable import to_jsonable
-from warpglass.launchfile import launch_settings, plan_launches
+from warpglass.launchfile import PlannedLaunch, launch_settings, plan_launches
 from warpglass.launchvalues import split_argument
 from warpglass.options import ReportOptions
 
@@ -44,7 +44,7 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         for note in plan.notes:
             shell.note(note)
         progress(demangled(plan.function.name).bare)
-        result = _execute(module, plan.function.name, plan.launch, options)
+        result = _execute(module, plan, options)
     named = {buffer.name: buffer for buffer in result.buffers if buffer is not None}
     for name, target in wanted.items():
         _write_array(_find(named, result, name), name, target)
@@ -90,18 +90,17 @@ def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, 
     return ptx.parse(compiled.ptx), source
 
 
-def _execute(module: Module, kernel: str, launch: Any, options: ReportOptions) -> RunResult:
+def _execute(module: Module, plan: PlannedLaunch, options: ReportOptions) -> RunResult:
     from warpglass.machine import execute
     from warpglass.machine.runoptions import RunOptions
 
     limits = RunOptions(
         seed=options.seed,
         max_warp_instructions=options.max_warp_instructions,
-        trace_blocks=options.traced_blocks(launch.blocks),
-        value_budget=options.value_budget,
+        trace_blocks=(),
+        value_budget=0,
     )
-    result: RunResult = execute(module, kernel, launch, limits)
-    return result
+    return execute(module, plan.function, plan.launch, options=limits)
 
 
 def _find(named: Mapping[str, Buffer], result: RunResult, name: str) -> Buffer:
