@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from warpglass import machine
 from warpglass.analysis.ptx_listing import ptx_listing
 from warpglass.collect import CodeUnit
+from warpglass.expect import check_expectations, load_reference, parse_expectation
+from warpglass.launchparams import describe_params
 from warpglass.machine.launch import Launch
 from warpglass.machine.runoptions import RunOptions
 from warpglass.options import ReportOptions
@@ -33,4 +37,9 @@ def execute_unit(
     function = machine.find_kernel(unit.module, kernel)
     result = machine.execute(unit.module, function, launch, options=run_options(options, launch))
     listing = ptx_listing(unit.module, kernel, result.functions, _NORETURN)
+    if options.expect and result.complete:
+        expected = [(name, load_reference(path)) for name, path in map(parse_expectation, options.expect)]
+        names = {info.shown: info.ptx_name for info in describe_params(function, unit.source)}
+        wrong = check_expectations(result, launch, expected, options.rtol, names)
+        result = replace(result, findings=(*result.findings, *wrong))
     return (RunUnit(listing, result, text_id),)

@@ -153,7 +153,7 @@ def all_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
     """The machine's findings and the counters', located in the trace, foremost first."""
     found = [_located(result, listing, f) for f in (*result.findings, *counter_findings(listing, result))]
     # Correctness before speed within a severity: a sanitizer finding makes every number suspect.
-    correctness = {"memcheck", "racecheck", "initcheck", "synccheck", "deadlock", "budget", "trap"}
+    correctness = {"expect", "memcheck", "racecheck", "initcheck", "synccheck", "deadlock", "budget", "trap"}
     found.sort(
         key=lambda f: (_SEVERITY_ORDER.get(f.severity, 3), f.kind not in correctness, -f.count, f.pc or 0)
     )
