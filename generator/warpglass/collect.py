@@ -13,6 +13,7 @@ from pathlib import Path
 from warpglass import cuda, ptx
 from warpglass.errors import InputError, UsageError
 from warpglass.inputs.sniff import Kind, decode_text, sniff
+from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
 
 __all__ = ["CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
@@ -141,7 +142,7 @@ def _from_cuda(file: InputFile, options: ReportOptions, say: Progress) -> list[C
     if not source.kernels and _is_header(file):
         return []
     units = []
-    for arch in options.arch or (cuda.DEFAULT_ARCH,):
+    for arch in compile_archs(source, options, file.path.parent):
         say(f"compiling {file.name} for {arch}")
         compiled = cuda.compile(
             file.path,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fnmatch
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from warpglass.cuda.compile import DEFAULT_ARCH, check_arch
+from warpglass.cuda.model import CudaSource
 from warpglass.errors import LaunchError, UsageError
 from warpglass.inputs.comments import LaunchComment, find_comments
 from warpglass.launchvalues import Place, split_argument
@@ -15,7 +18,7 @@ from warpglass.machine.launch import Dim3
 from warpglass.options import ReportOptions, check_extents, parse_dim3
 
 __all__ = [
-    "LaunchSpec", "comment_specs", "launch_settings", "load_launch_file", "options_spec", "parse_launch_file",
+    "LaunchSpec", "comment_specs", "compile_archs", "launch_settings", "load_launch_file", "options_spec", "parse_launch_file",
 ]  # fmt: skip
 
 MOST_LAUNCHES = 1000
@@ -170,6 +173,34 @@ def _comment_spec(comment: LaunchComment, name: str, folder: Path) -> LaunchSpec
         cooperative=said.get("cooperative", "").lower() in ("true", "1", "yes"),
         strict=False,
     )
+
+
+def compile_archs(source: CudaSource, options: ReportOptions, folder: Path) -> tuple[str, ...]:
+    """Architectures to compile ``source`` for, in the compiler's spelling.
+
+    ``--arch`` decides; else what the launches of the launch file (given, or beside the source in
+    ``folder``) ask for; a launch without a wish takes that of a ``// warpglass: arch=`` comment, else
+    :data:`~warpglass.cuda.DEFAULT_ARCH`. Raises :class:`UsageError` for a name that is no architecture.
+    """
+    if options.arch:
+        return tuple(dict.fromkeys(check_arch(arch) for arch in options.arch))
+    base = launch_settings(source.text)[0] or DEFAULT_ARCH
+    path = options.launch_file or folder / "warpglass.toml"
+    try:
+        tables = load_launch_file(path) if options.launch_file or path.is_file() else ()
+    except LaunchError:
+        tables = ()  # told where the launches are planned
+    names = [name for kernel in source.kernels for name in (kernel.name, kernel.qualified)]
+    mine = [table for table in tables if _may_name(table.kernel, names)]
+    wanted = [table.arch or base for table in mine] or [base]
+    return tuple(dict.fromkeys(check_arch(arch) for arch in wanted))
+
+
+def _may_name(kernel: str | None, names: list[str]) -> bool:
+    """Whether a table could be for one of ``names``; mangled and demangled names could be for any."""
+    if kernel is None or kernel.startswith("_Z") or "(" in kernel or "<" in kernel:
+        return True
+    return any(fnmatch.fnmatchcase(name, kernel) for name in names)
 
 
 def options_spec(options: ReportOptions) -> LaunchSpec:
