@@ -39,12 +39,15 @@ def _worst_step(result: RunResult, pc: int) -> tuple[int | None, int | None, tup
 
 
 def _located(result: RunResult, listing: Listing, finding: Finding) -> Finding:
-    if finding.pc is None or finding.step is not None:
+    if finding.pc is None:
+        return finding
+    if finding.line is None:
+        finding = replace(finding, line=listing.rows[finding.pc].line)
+    if finding.step is not None:
         return finding
     first, worst, block = _worst_step(result, finding.pc)
     return replace(
         finding,
-        line=finding.line if finding.line is not None else listing.rows[finding.pc].line,
         step=first,
         worst_step=worst,
         block=finding.block or block,

@@ -1,0 +1,165 @@
+"""From inputs to a report: what a user gets for ordinary, odd and bad inputs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import warpglass
+from warpglass.errors import CompileError, InputError, LaunchError
+from warpglass.options import ReportOptions
+
+ROOT = Path(__file__).resolve().parents[1]
+
+AXPY = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry axpy(.param .u64 x, .param .u64 y, .param .f32 a, .param .u32 n)
+{
+    .reg .pred %p<2>; .reg .b32 %r<6>; .reg .b64 %d<6>; .reg .f32 %f<5>;
+    ld.param.u64 %d1, [x];
+    ld.param.u64 %d2, [y];
+    ld.param.f32 %f1, [a];
+    ld.param.u32 %r1, [n];
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mov.u32 %r4, %tid.x;
+    mad.lo.u32 %r5, %r2, %r3, %r4;
+    setp.ge.u32 %p1, %r5, %r1;
+    @%p1 bra DONE;
+    mul.wide.u32 %d3, %r5, 4;
+    add.s64 %d4, %d1, %d3;
+    add.s64 %d5, %d2, %d3;
+    ld.global.f32 %f2, [%d4];
+    ld.global.f32 %f3, [%d5];
+    fma.rn.f32 %f4, %f1, %f2, %f3;
+    st.global.f32 [%d5], %f4;
+DONE:
+    ret;
+}
+"""
+
+
+@pytest.fixture
+def axpy(tmp_path: Path) -> Path:
+    path = tmp_path / "axpy.ptx"
+    path.write_text(AXPY)
+    return path
+
+
+def number(launch: dict, name: str) -> dict:
+    (found,) = (n for n in launch["runs"][0]["numbers"] if n["name"] == name)
+    return found
+
+
+def test_ptx_without_any_toolchain_gives_the_whole_report(
+    axpy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    data = warpglass.make_report([axpy], ReportOptions(grid=(3, 1, 1), block=(64, 1, 1), kernel="axpy")).data
+    (launch,) = data["launches"]
+    assert launch["compile"] is None
+    # 3 blocks of 2 warps, 17 instructions before the exit and the exit itself; nothing is cut off by n = 192.
+    assert number(launch, "Warp instructions")["value"] == 6 * 18
+    # All lanes are on in 17 of them; the guarded branch issues with none.
+    assert number(launch, "Active lanes")["value"] == pytest.approx(32 * 17 / 18)
+    assert number(launch, "Sectors ÷ ideal")["value"] == 1
+    waves = number(launch, "Wavefronts ÷ ideal")
+    assert waves["value"] is None
+    assert "no shared-memory request" in waves["why_unknown"]
+    assert launch["launch"]["origin"]["grid"] == "command line"
+
+
+def test_the_same_inputs_in_two_folders_give_the_same_bytes(tmp_path: Path) -> None:
+    texts = []
+    for folder in ("one", "a much longer name"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "axpy.ptx"
+        path.write_text(AXPY)
+        report = warpglass.make_report([path])
+        texts.append((report.to_json(), report.to_html(charts="static")))
+    assert texts[0] == texts[1]
+
+
+def test_counts_of_a_cut_run_are_unknown_and_say_why(axpy: Path) -> None:
+    data = warpglass.make_report([axpy], ReportOptions(max_warp_instructions=40)).data
+    (run,) = data["launches"][0]["runs"]
+    assert run["complete"] is False
+    assert run["stopped"]["kind"] == "budget"
+    total = number(data["launches"][0], "Warp instructions")
+    assert total["value"] is None
+    assert "of 4 blocks" in total["why_unknown"]
+    so_far = number(data["launches"][0], "Warp instructions so far")
+    assert 0 < so_far["value"] <= 48
+    assert so_far["scope"].startswith("executed, ")
+
+
+def test_no_source_empties_the_json_too(axpy: Path) -> None:
+    report = warpglass.make_report([axpy], ReportOptions(no_source=True))
+    assert all(source["text"] is None for source in report.data["sources"])
+    assert "mad.lo.u32 %r5, %r2" not in json.dumps(report.data["sources"])
+
+
+def test_expectations_name_the_thread_that_was_wrong(axpy: Path, tmp_path: Path) -> None:
+    want = np.arange(64, dtype=np.float32)
+    wrong = want.copy()
+    wrong[37] += 1
+    np.save(tmp_path / "y.npy", wrong)
+    options = ReportOptions(
+        kernel="axpy",
+        grid=(1, 1, 1),
+        block=(64, 1, 1),
+        args=("x=float[64]:iota", "y=float[64]:zeros", "a=1", "n=64"),
+        expect=(f"y={tmp_path / 'y.npy'}",),
+    )
+    data = warpglass.make_report([axpy], options).data
+    (finding,) = (f for f in data["launches"][0]["runs"][0]["findings"] if f["kind"] == "expect")
+    assert finding["thread"] == [37, 0, 0]
+    assert finding["message"].startswith("y[37] is 37.0, expected 38.0; 1 of 64 elements differ")
+    assert finding["line"] == AXPY.split("st.global.f32", 1)[0].count("\n") + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "match"),
+    [
+        ("empty.cu", b"", InputError, "empty.cu"),
+        ("noise.bin", bytes(range(256)) * 8, InputError, "noise.bin"),
+        ("none.ptx", b".version 8.0\n.target sm_80\n.address_size 64\n", InputError, "no kernel"),
+    ],
+)
+def test_bad_inputs_are_one_clear_error(
+    tmp_path: Path, name: str, content: bytes, error: type[Exception], match: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(error, match=match):
+        warpglass.make_report([path])
+
+
+def test_a_launch_of_an_unknown_kernel_lists_the_known_ones(axpy: Path) -> None:
+    with pytest.raises(LaunchError, match="axpy"):
+        warpglass.make_report([axpy], ReportOptions(kernel="nothing_like_it"))
+
+
+@pytest.mark.cuda
+def test_a_compile_error_holds_nvcc_s_own_lines_and_no_folder(tmp_path: Path) -> None:
+    path = tmp_path / "broken.cu"
+    path.write_text("__global__ void k(int *p) { *p = undeclared; }\n")
+    with pytest.raises(CompileError) as caught:
+        warpglass.make_report([path])
+    assert 'identifier "undeclared" is undefined' in str(caught.value)
+    assert "broken.cu(1)" in str(caught.value)
+    assert str(tmp_path) not in str(caught.value)
+
+
+@pytest.mark.cuda
+def test_several_architectures_make_one_page_with_a_choice() -> None:
+    path = ROOT / "examples" / "vector_add" / "kernel.cu"
+    data = warpglass.make_report([path], ReportOptions(arch=("sm_80", "sm_90"))).data
+    assert {launch["arch"] for launch in data["launches"]} == {"sm_80", "sm_90"}
+    assert [launch["id"] for launch in data["launches"]] == list(range(len(data["launches"])))
