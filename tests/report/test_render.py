@@ -245,7 +245,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 TEXT = (
-    "fg", "muted", "accent", "critical", "warning", "info", "good", "ev-measured", "ev-executed",
+    "fg", "muted", "faint", "accent", "critical", "warning", "info", "good", "ev-measured", "ev-executed",
     "ev-modelled", "ev-static",
 )  # fmt: skip
 CODE = (
