@@ -64,7 +64,7 @@ class CodeUnit:
 
 
 def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
-    """Read and recognise ``paths``. Raises :class:`InputError` where a file cannot be read or is too large."""
+    """Read and recognise ``paths``. Raises :class:`InputError` for a file that is unreadable or too large."""
     if not paths:
         raise UsageError("no input file", hint="warpglass report kernel.cu -o report.html")
     files = []

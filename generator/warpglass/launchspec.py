@@ -18,7 +18,8 @@ from warpglass.machine.launch import Dim3
 from warpglass.options import ReportOptions, check_extents, parse_dim3
 
 __all__ = [
-    "LaunchSpec", "comment_specs", "compile_archs", "launch_settings", "load_launch_file", "options_spec", "parse_launch_file",
+    "LaunchSpec", "comment_specs", "compile_archs", "launch_settings", "load_launch_file", "options_spec",
+    "parse_launch_file",
 ]  # fmt: skip
 
 MOST_LAUNCHES = 1000
