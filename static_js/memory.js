@@ -103,6 +103,21 @@ export function memoryPicture(sample) {
   return sample.space === 'global' || sample.space === 'generic' ? accessSectors(sample) : null;
 }
 
+/**
+ * Samples that differ; where the first request is also the worst, one says both.
+ * @param {import('./data.js').WgSample[]} samples
+ */
+export function memoryDistinct(samples) {
+  /** @type {Map<string, import('./data.js').WgSample>} */
+  const found = new Map();
+  for (const sample of samples) {
+    const key = JSON.stringify([sample.block, sample.warp, sample.mask, sample.addresses]);
+    const same = found.get(key);
+    found.set(key, same ? { ...same, label: `${same.label} and ${sample.label}` } : sample);
+  }
+  return [...found.values()];
+}
+
 /** Sorting by a click on a column's head. @param {HTMLTableElement} table */
 function memorySort(table) {
   const body = table.tBodies[0];
@@ -156,7 +171,7 @@ function memoryPart(part, app) {
     for (const row of rows) row.classList.toggle('chosen', row === chosen);
     for (const row of rows) row.querySelector('button.show')?.setAttribute('aria-pressed', String(row === chosen));
     const access = accesses[Number(chosen.dataset.row)];
-    domReplace(live, ...access.samples.map((sample) => {
+    domReplace(live, ...memoryDistinct(access.samples).map((sample) => {
       const picture = memoryPicture(sample);
       const cost = sample.space === 'shared' ? `${sample.wavefronts} wavefronts, ${sample.wavefronts_ideal} at best`
         : `${sample.sectors} sectors, ${sample.sectors_ideal} at best`;

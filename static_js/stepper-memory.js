@@ -22,10 +22,12 @@ function panelType(opcode, value) {
 /** Short text of a 4-byte word for a narrow cell. @param {string} type @param {number} value @param {PanelFormat} format */
 export function panelWord(type, value, format) {
   const text = valuesText(type, value, null, format === 'auto' && type === 'b32' ? 'hex' : format);
-  if (text.length <= 8) return text;
+  if (text.length <= 6) return text;
   if (text.startsWith('0x')) return text.slice(2);
   const number = Number(text);
-  return Number.isFinite(number) ? number.toPrecision(4).replace(/\.?0+(e|$)/, '$1') : text.slice(0, 8);
+  if (!Number.isFinite(number)) return text;
+  const precise = String(Number(number.toPrecision(3)));
+  return precise.length <= 6 ? precise : number.toExponential(1);
 }
 
 export class StepperMemory {

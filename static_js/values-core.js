@@ -163,6 +163,13 @@ export function valuesText(type, low, high, format) {
   if (type === 'pred') return low ? 'true' : 'false';
   const wide = high !== null;
   const chosen = format !== 'auto' ? format : /^(f|bf)/.test(type) ? 'float' : /^b|64$/.test(type) ? 'hex' : 'decimal';
+  if (chosen === 'hex' && wide && format === 'auto') {
+    // Addresses and offsets: short as they come; the padded form is the one that was asked for.
+    const value = (high >>> 0) * 4294967296 + (low >>> 0);
+    if (/^[su]/.test(type) && value < 2 ** 32) return String(value);
+    if (type === 's64' && (high >>> 0) === 0xffffffff && low >>> 31) return String(low | 0);
+    return '0x' + ((BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)).toString(16);
+  }
   if (chosen === 'hex') {
     return '0x' + (wide ? (high >>> 0).toString(16).padStart(8, '0') : '') + (low >>> 0).toString(16).padStart(valuesHexDigits(type), '0');
   }

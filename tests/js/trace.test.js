@@ -160,7 +160,8 @@ test('values as text in every type and form', () => {
   const cases = /** @type {Array<[string, number, number | null, any, string]>} */ ([
     ['u32', ALL, null, 'auto', '4294967295'], ['s32', ALL, null, 'auto', '-1'], ['b32', 255, null, 'auto', '0x000000ff'], ['f32', 0x3fc00000, null, 'auto', '1.5'],
     ['f32', 0x3dcccccd, null, 'auto', '0.1'], ['f32', 0x7f800000, null, 'auto', '+Inf'], ['f32', 0xffc00000, null, 'auto', 'NaN'], ['f32', 0x80000000, null, 'auto', '-0'],
-    ['f64', 0, 0x3ff80000, 'auto', '1.5'], ['u64', 1, 1, 'decimal', '4294967297'], ['s64', ALL, ALL, 'decimal', '-1'], ['u64', 16, 0x7f00, 'auto', '0x00007f0000000010'],
+    ['f64', 0, 0x3ff80000, 'auto', '1.5'], ['u64', 1, 1, 'decimal', '4294967297'], ['s64', ALL, ALL, 'decimal', '-1'], ['u64', 16, 0x7f00, 'auto', '0x7f0000000010'], ['u64', 16, 0x7f00, 'hex', '0x00007f0000000010'], ['s64', 64, 0, 'auto', '64'],
+    ['s64', 0xfffffffc, ALL, 'auto', '-4'],
     ['pred', 1, null, 'auto', 'true'], ['f16x2', 0x3c004000, null, 'auto', '2, 1'], ['f16', 0xc000, null, 'auto', '-2'], ['bf16', 0x3fc0, null, 'auto', '1.5'],
     ['s16', 0xffff, null, 'decimal', '-1'], ['u8', 0x1ff, null, 'decimal', '255'], ['u32', 0x3f800000, null, 'float', '1'],
   ]);

@@ -1,4 +1,4 @@
-"""Pictures of one request: which lane touches which sector, or which word of which bank in which wavefront."""
+"""Pictures of one request: which lane touches which sector, or which bank serves whom in which wavefront."""
 
 from __future__ import annotations
 
@@ -71,37 +71,65 @@ def _open(width: float, height: float, label: str) -> str:
     return f'<svg class="fig fig-access" viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{label}">'
 
 
+def _names(items: Sequence[tuple[float, str]], y: float, css: str) -> str:
+    """Centred labels as one element: a picture of 32 lanes must stay small."""
+    spans = "".join(f'<tspan x="{x:g}">{text}</tspan>' for x, text in items)
+    return f'<text class="{css}" y="{y:g}" text-anchor="middle">{spans}</text>' if items else ""
+
+
+def _boxes(places: Sequence[tuple[float, float]], width: float, height: float, css: str) -> str:
+    """Boxes of one size as one path."""
+    path = "".join(f"M{x:g} {y:g}h{width:g}v{height:g}h-{width:g}z" for x, y in places)
+    return f'<path class="{css}" d="{path}"/>' if places else ""
+
+
+def _lane_x(lane: int) -> float:
+    return _LEFT + lane * _LANE + _LANE / 2
+
+
+def _lanes(mask: int) -> str:
+    parts = []
+    for on, css in ((1, "lane"), (0, "lane off")):
+        lanes = [lane for lane in range(32) if mask >> lane & 1 == on]
+        parts.append(_boxes([(_LEFT + lane * _LANE + 1, 2) for lane in lanes], _LANE - 2, 18, css))
+        parts.append(
+            _names([(_lane_x(lane), str(lane)) for lane in lanes], 15, css.replace("lane", "lane-t"))
+        )
+    return "".join(parts)
+
+
 def _sector_picture(mask: int, addresses: list[int], size: int, base: int) -> Markup:
     found = sectors(mask, addresses, size)
     shown = found[:MAX_SECTORS]
     width = _LEFT + 32 * _LANE + 4
     room = 32 * _LANE / max(1, len(shown))
-    parts = [_open(width, 150, f"{mask.bit_count()} lanes touch {len(found)} sectors of 32 bytes")]
-    parts.append('<text class="t" x="0" y="15">lane</text><text class="t" x="0" y="125">sector</text>')
-    for n, (sector, lanes) in enumerate(shown):
-        x = _LEFT + n * room + room / 2
-        parts += [
-            f'<line class="link" x1="{_LEFT + lane * _LANE + _LANE / 2:g}" y1="20" x2="{x:g}" y2="110"/>'
-            for lane in lanes
-        ]
-        parts.append(
-            f'<rect class="sector" x="{_LEFT + n * room + 1:g}" y="110" width="{max(room - 2, 1):g}" height="20" rx="2"/>'
-        )
-        if room >= 36 or n == 0:
-            parts.append(
-                f'<text class="t" x="{x:g}" y="145" text-anchor="middle">+{sector * 32 - base:#x}</text>'
-            )
-    for lane in range(32):
-        on = mask >> lane & 1
-        x = _LEFT + lane * _LANE
-        parts.append(
-            f'<rect class="lane{"" if on else " off"}" x="{x + 1}" y="2" width="{_LANE - 2}" height="18" rx="2"/>'
-            f'<text class="lane-t{"" if on else " off"}" x="{x + _LANE / 2:g}" y="15" text-anchor="middle">{lane}</text>'
-        )
+    centres = [_LEFT + n * room + room / 2 for n in range(len(shown))]
+    links = "".join(
+        f"M{_lane_x(lane):g} 20L{x:.4g} 110"
+        for x, (_, lanes) in zip(centres, shown, strict=True)
+        for lane in lanes
+    )
+    offsets = [
+        (round(x, 1), f"+{sector * 32 - base:#x}")
+        for n, (x, (sector, _)) in enumerate(zip(centres, shown, strict=True))
+        if room >= 36 or n == 0
+    ]
+    parts = [
+        _open(width, 150, f"{mask.bit_count()} lanes touch {len(found)} sectors of 32 bytes"),
+        '<text class="t" x="0" y="15">lane</text><text class="t" x="0" y="125">sector</text>',
+        f'<path class="link" d="{links}"/>',
+        _boxes(
+            [(round(_LEFT + n * room + 1, 1), 110) for n in range(len(shown))],
+            round(max(room - 2, 1), 1),
+            20,
+            "sector",
+        ),
+        _names(offsets, 145, "t"),
+        _lanes(mask),
+    ]
     if len(found) > len(shown):
-        parts.append(
-            f'<text class="t" x="{width - 4}" y="145" text-anchor="end">and {len(found) - len(shown)} more</text>'
-        )
+        more = f"and {len(found) - len(shown)} more"
+        parts.append(f'<text class="t" x="{width - 4}" y="145" text-anchor="end">{more}</text>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - numbers and fixed words only
 
 
@@ -109,26 +137,27 @@ def _bank_picture(mask: int, addresses: list[int], size: int) -> Markup:
     cells, wavefronts = banks(mask, addresses, size)
     rows = min(wavefronts, MAX_WAVEFRONTS)
     width, height = _LEFT + 32 * _LANE + 4, 22 + rows * 18 + 16
-    parts = [_open(width, height, f"{mask.bit_count()} lanes, {wavefronts} wavefronts by bank")]
-    parts.append('<text class="t" x="0" y="14">bank</text>')
-    parts += [
-        f'<text class="t" x="{_LEFT + bank * _LANE + _LANE / 2:g}" y="14" text-anchor="middle">{bank}</text>'
-        for bank in range(32)
+    parts = [
+        _open(width, height, f"{mask.bit_count()} lanes, {wavefronts} wavefronts by bank"),
+        '<text class="t" x="0" y="14">bank</text>',
+        _names([(_lane_x(bank), str(bank)) for bank in range(32)], 14, "t"),
+        _boxes([(_LEFT, 21 + wave * 18) for wave in range(rows)], 32 * _LANE, 16, "bank-row"),
     ]
-    for wavefront in range(rows):
-        y = 20 + wavefront * 18
-        parts.append(f'<text class="t" x="0" y="{y + 13}">wave {wavefront + 1}</text>')
-        parts.append(f'<rect class="bank-row" x="{_LEFT}" y="{y + 1}" width="{32 * _LANE}" height="16"/>')
-    for wavefront, bank, _, lanes in cells:
-        if wavefront >= rows:
-            continue
-        x, y = _LEFT + bank * _LANE, 20 + wavefront * 18
-        name = str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}×"
-        parts.append(
-            f'<rect class="bank{" shared-word" if len(lanes) > 1 else ""}" x="{x + 1}" y="{y + 1}" '
-            f'width="{_LANE - 2}" height="16" rx="2"/>'
-            f'<text class="lane-t" x="{x + _LANE / 2:g}" y="{y + 13}" text-anchor="middle">{name}</text>'
-        )
+    shown = [cell for cell in cells if cell[0] < rows]
+    for several, css in ((False, "bank"), (True, "bank shared-word")):
+        places = [
+            (_LEFT + bank * _LANE + 1, 21 + wave * 18)
+            for wave, bank, _, lanes in shown
+            if (len(lanes) > 1) is several
+        ]
+        parts.append(_boxes(places, _LANE - 2, 16, css))
+    for wave in range(rows):
+        y = 33 + wave * 18
+        mine = [(bank, lanes) for at, bank, _, lanes in shown if at == wave]
+        names = [
+            (_lane_x(bank), str(lanes[0]) if len(lanes) == 1 else f"{len(lanes)}×") for bank, lanes in mine
+        ]
+        parts.append(f'<text class="t" x="0" y="{y}">wave {wave + 1}</text>{_names(names, y, "lane-t")}')
     note = "a number is the lane served; n× is one word read by n lanes"
     if wavefronts > rows:
         note = f"and {wavefronts - rows} more wavefronts; {note}"

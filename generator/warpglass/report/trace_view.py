@@ -56,7 +56,7 @@ def _launched(threads: int, warps: int) -> I64:
 
 
 def _step_states(trace: Mapping[str, Any], kinds: I64) -> npt.NDArray[np.uint8]:
-    """State of each step: diverged, memory or issue; ``kinds`` is 1 memory, 2 barrier, 3 exit by instruction."""
+    """Diverged, memory or issue for each step; ``kinds`` is 1 memory, 2 barrier, 3 exit by instruction."""
     warp, pc, group = column(trace, "warp"), column(trace, "pc"), column(trace, "group")
     warps = int(trace["warps"])
     kind = kinds[pc]
@@ -105,9 +105,8 @@ def states(trace: Mapping[str, Any], kinds: list[str], buckets: int) -> States:
             if ended or trace.get("truncated"):
                 row[at[-1] + 1 :] = FINISHED if ended else NONE
         counts = np.stack(
-            [np.concatenate(([0], np.cumsum(row == s)))[edges[1:]] - np.concatenate(([0], np.cumsum(row == s)))[edges[:-1]]
-             for s in range(len(STATES))]
-        )  # fmt: skip
+            [np.diff(np.concatenate(([0], np.cumsum(row == s)))[edges]) for s in range(len(STATES))]
+        )
         totals[w] = counts.sum(axis=1)
         dominant[w] = np.argmax(counts * 8 + rank[:, None] * (counts > 0), axis=0)
     return States(rounds, dominant, totals)

@@ -52,10 +52,21 @@ def _source_panes(
         top = max(counts.values(), default=0)
         rows = [{"html": html, **_heat(counts.get(n), top)} for n, html in enumerate(lines, 1)]
         panes.append(
-            {"kind": "source", "source": source["id"], "name": source.get("name"), "language": source.get("language"),
-             "first": 1, "launches": "", "hidden": False, "rows": rows, "live": False, "most": None, "virtual": False,
-             "control": False}
-        )  # fmt: skip
+            {
+                "kind": "source",
+                "source": source["id"],
+                "name": source.get("name"),
+                "language": source.get("language"),
+                "first": 1,
+                "launches": "",
+                "hidden": False,
+                "rows": rows,
+                "live": False,
+                "most": None,
+                "virtual": False,
+                "control": False,
+            }
+        )
     return panes
 
 
@@ -112,15 +123,15 @@ def _isa_pane(
     most = max(known, default=None)
     rows = []
     for line in range(first, last + 1):
-        pc = pcs.get(line)
-        registers = live[pc] if pc is not None and pc < len(live) else None
+        at = pcs.get(line)
+        registers = live[at] if at is not None and at < len(live) else None
         rows.append(
             {
                 "html": html[line - 1],
                 **_heat(counts.get(line), top),
                 "live": registers,
                 "most": registers is not None and registers == most,
-                "control": control[pc] if control and pc is not None else None,
+                "control": control[at] if control and at is not None else None,
             }
         )
     return {

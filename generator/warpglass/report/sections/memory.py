@@ -13,8 +13,8 @@ from warpglass.report import access_svg, view
 
 TITLE = "Memory"
 
-#: Pictures in the static page; all samples stay in the data.
-MAX_PICTURES = 6
+#: Pictures in the static page, of the first launch and of each other; all samples stay in the data.
+MAX_PICTURES = (6, 2)
 
 
 def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -34,10 +34,10 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
     made = [_row(report, row, text, number, index, run) for number, row in enumerate(rows)]
     # Worst first: the picture of a perfect access teaches less.
     order = sorted(range(len(rows)), key=lambda n: (-made[n]["excess"], n))
-    pictures = []
+    pictures: list[dict[str, Any]] = []
     for n in order:
         samples = rows[n].get("samples") or []
-        if samples and len(pictures) < MAX_PICTURES:
+        if samples and len(pictures) < MAX_PICTURES[index > 0]:
             svg = access_svg.draw(samples[0])
             if svg is not None:
                 pictures.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,8 @@ from warpglass.report.trace_view import (
 
 TITLE = "Schedule"
 
-BUCKETS = 480
+#: Slices of the static figure, of the first launch and of each other.
+BUCKETS = (320, 160)
 #: Warps drawn in the static figure; the table lists no more either.
 MAX_WARPS = 64
 _WIDTH, _ROW, _LEFT = 960, 14, 56
@@ -43,7 +45,7 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any] | None:
     if found is None:
         return None
     run, trace = found
-    result = states(trace, run["code"]["instructions"]["kind"], BUCKETS)
+    result = states(trace, run["code"]["instructions"]["kind"], BUCKETS[index > 0])
     warps = min(MAX_WARPS, len(result.dominant))
     return {
         "index": index,
@@ -73,12 +75,12 @@ def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
     for w in range(warps):
         cuts = np.flatnonzero(np.diff(dominant[w])) + 1
         bounds = [0, *cuts.tolist(), buckets]
-        for start, end in zip(bounds, bounds[1:], strict=False):
+        for start, end in pairwise(bounds):
             state = int(dominant[w, start])
             if state in _SHAPES:
                 top, height, _ = _SHAPES[state]
                 x, wide = _LEFT + start * scale, (end - start) * scale
-                paths[state].append(f"M{x:.4g} {w * _ROW + top}h{wide:.4g}v{height}h-{wide:.4g}z")
+                paths[state].append(f"M{x:.1f} {w * _ROW + top}h{wide:.1f}v{height}h-{wide:.1f}z")
     height = warps * _ROW + 18
     parts = [
         f'<svg class="fig fig-wave" viewBox="0 0 {_WIDTH} {height}" role="img" '

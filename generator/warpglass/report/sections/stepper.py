@@ -10,8 +10,8 @@ from warpglass.report.trace_view import column, first_trace
 
 TITLE = "Stepper"
 
-#: Steps in the static table.
-STATIC_STEPS = 24
+#: Steps in the static table of the first launch, and of each other.
+STATIC_STEPS = (24, 8)
 
 
 def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -29,7 +29,7 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
     instructions = run["code"]["instructions"]
     warps, pcs = column(trace, "warp"), column(trace, "pc")
     rounds, masks = column(trace, "round"), column(trace, "mask")
-    mine = [step for step in range(min(len(pcs), 4096)) if warps[step] == 0][:STATIC_STEPS]
+    mine = [step for step in range(min(len(pcs), 4096)) if warps[step] == 0][: STATIC_STEPS[index > 0]]
     rows = []
     for step in mine:
         pc = int(pcs[step])
