@@ -21,6 +21,18 @@ __all__ = ["default_output", "failed_checks", "make_gallery", "make_page", "rend
 _SUFFIXES = (".html", ".htm", ".json", ".md", ".markdown")
 _SOURCES = ("*.cu", "*.ptx")
 
+#: Every kind of finding there is, so that a misspelt --fail-on is an error and no check that cannot fail.
+FINDING_KINDS = frozenset({
+    "memcheck", "racecheck", "initcheck", "synccheck", "deadlock", "budget", "trap", "assert",
+    "stack-overflow", "division-by-zero", "default-data", "uncoalesced", "bank-conflict",
+    "atomic-contention", "divergence", "idle-lanes", "expect",
+})  # fmt: skip
+_CATEGORIES = frozenset({
+    "memory", "divergence", "occupancy", "registers", "synchronisation", "correctness", "arithmetic",
+})  # fmt: skip
+_SEVERITIES = frozenset({"info", "warning", "critical"})
+_UNFINISHED = frozenset({"incomplete", "partial", "any"})
+
 
 def make_page(
     inputs: Sequence[Path],
@@ -35,6 +47,7 @@ def make_page(
         output = default_output(inputs)
     if output is not None:
         check_output(output)
+    wanted_words(options.fail_on)
     with shell.working("report") as progress:
         report = build(inputs, options, progress)
         if output is not None:
@@ -105,6 +118,16 @@ def render_page(source: Path, output: Path | None, charts: str | None, show: boo
     return 0
 
 
+def wanted_words(fail_on: Sequence[str]) -> tuple[str, ...]:
+    """The words of --fail-on in lower case; raises :class:`UsageError` for one that nothing is called."""
+    known = FINDING_KINDS | _CATEGORIES | _SEVERITIES | _UNFINISHED
+    words = [word.strip().lower() for entry in fail_on for word in entry.split(",") if word.strip()]
+    for word in words:
+        if word not in known:
+            raise UsageError(f"--fail-on: no finding is called {word[:60]!r}", hint=", ".join(sorted(known)))
+    return tuple(words)
+
+
 def failed_checks(report: Mapping[str, Any], fail_on: Sequence[str], expects: bool) -> list[str]:
     """A line for each check of the user's that the report fails.
 
@@ -112,7 +135,7 @@ def failed_checks(report: Mapping[str, Any], fail_on: Sequence[str], expects: bo
     critical), ``incomplete`` for launches that did not run to the end, or ``any``. Findings of the kind
     ``expect`` fail whenever an expectation was given.
     """
-    wanted = {word.strip().lower() for entry in fail_on for word in entry.split(",") if word.strip()}
+    wanted = set(wanted_words(fail_on))
     if "warning" in wanted:
         wanted.add("critical")
     if "info" in wanted:
@@ -122,7 +145,7 @@ def failed_checks(report: Mapping[str, Any], fail_on: Sequence[str], expects: bo
         kernel = launch.get("kernel") or {}
         name = kernel.get("bare") or kernel.get("demangled") or kernel.get("name") or "kernel"
         for run in launch.get("runs") or []:
-            if not run.get("complete", True) and wanted & {"incomplete", "partial", "any"}:
+            if not run.get("complete", True) and wanted & _UNFINISHED:
                 stopped = run.get("stopped") or {}
                 failures[f"{name}: not run to the end: {stopped.get('message', 'stopped')}"] = None
             for finding in run.get("findings") or []:

@@ -31,6 +31,9 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
     Returns 1 where the run did not come to its end: the memory is then not what was asked for.
     """
     wanted = dict(_dump(text) for text in dumps)
+    for target in wanted.values():
+        if not target.parent.is_dir():
+            raise UsageError(f"there is no folder {target.parent}")
     with shell.working("run") as progress:
         module, source = _module(path, options, progress)
         text = None if source is not None else module.text
