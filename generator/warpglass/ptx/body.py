@@ -269,6 +269,7 @@ class Body:
                 cursor.fail("'.reg' must come first", start)
             for variable in variables(cursor, words, line):
                 self._variable(variable, line, start)
+            self.state.take_notes(cursor)
         elif word in PERFORMANCE_DIRECTIVES:
             cursor.advance()
             self.directives[word] = self.state.integers(cursor)
@@ -339,7 +340,7 @@ class Body:
         if declared.count is None:
             unique = self._declare(declared.name, base + declared.start, register=True)
             names.registers[unique] = declared.type
-        elif declared.count > MAX_FAMILY or len(names.registers) > 16 * MAX_FAMILY:
+        elif declared.count > MAX_FAMILY or len(names.registers) > 8 * MAX_FAMILY:
             names.families.append((declared.name, declared.count, declared.type))
         elif declared.count:
             family = self.state.family(declared.name, declared.count)

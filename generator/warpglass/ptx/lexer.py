@@ -106,14 +106,16 @@ class Cursor:
 
     ``kind`` is ``ident``, ``dot``, ``number``, ``string``, ``op``, ``bad`` or ``end``; ``value`` the text
     of the token that starts at ``start``; ``end`` the offset after it. ``limit`` ends the text early.
+    ``notes`` collects (message, offset) of what was read but cannot be kept.
     """
 
-    __slots__ = ("end", "kind", "limit", "source", "start", "text", "value")
+    __slots__ = ("end", "kind", "limit", "notes", "source", "start", "text", "value")
 
     def __init__(self, source: Source, offset: int = 0, limit: int | None = None) -> None:
         self.source = source
         self.text = source.text
         self.limit = len(source.text) if limit is None else limit
+        self.notes: list[tuple[str, int]] = []
         self.kind = self.value = ""
         self.start = self.end = offset
         self.seek(offset)

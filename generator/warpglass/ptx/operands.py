@@ -59,6 +59,8 @@ def operands(cursor: Cursor) -> tuple[Operand, ...]:
     """Operands up to the ``;``, which is left standing."""
     if cursor.value == ";":
         return ()
+    if cursor.value in ("}", ""):
+        cursor.fail("expected ';' at the end of an instruction")
     found = [operand(cursor)]
     while cursor.accept(","):
         found.append(operand(cursor))
@@ -158,8 +160,11 @@ def _indexed(cursor: Cursor, name: str) -> Operand:
     cursor.expect("[")
     if cursor.kind == "ident" and cursor.value != "WARP_SZ":
         index = operand(cursor)
+        plus = _offset(cursor) if cursor.value in ("+", "-") else 0
+        if isinstance(index, Symbol):
+            index, plus = Symbol(index.name), plus + index.offset
         cursor.expect("]")
-        return Address(Symbol(name), 0, OperandList((index,)))
+        return Address(Symbol(name), plus, OperandList((index,)))
     index = constant(cursor)
     cursor.expect("]")
     return Address(Symbol(name), 0, OperandList((index,)))
@@ -194,8 +199,13 @@ def _sequence(cursor: Cursor, close: str, depth: int) -> tuple[Operand, ...]:
 
 
 def _parenthesised(cursor: Cursor, depth: int) -> Operand:
-    """A call's list, or a constant expression that starts with a parenthesis."""
+    """A call's list, or a constant expression that starts with a parenthesis or a cast."""
     start = cursor.start
+    cursor.advance()
+    is_cast = cursor.kind == "dot"
+    cursor.seek(start)
+    if is_cast:
+        return constant(cursor)
     elements = _sequence(cursor, ")", depth)
     if cursor.value in _PRECEDENCE or cursor.value == "?":
         cursor.seek(start)

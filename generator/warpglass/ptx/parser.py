@@ -22,6 +22,9 @@ _VERSION = re.compile(r"^[ \t]*\.version\b", re.MULTILINE)
 _BEFORE_VERSION = re.compile(
     r"^[ \t]*\.(?:target|address_size|visible|extern|weak|common|entry|func)\b", re.MULTILINE
 )
+#: Errors listed for one text.
+_MOST_ERRORS = 100
+_STARTS = frozenset({"entry", "func", "version", "target", "address_size", "section", "file"}) | LINKAGES
 _FATBIN = re.compile(r"^Fatbin [a-z]+ code:[ \t]*$", re.MULTILINE)
 _RESYNC = re.compile(
     r'"(?:[^"\\\n]|\\[^\n])*+"?|[{};]'
@@ -93,7 +96,8 @@ class _Parser:
         self.bodies: dict[str, tuple[Body, _Head, int]] = {}
         self.variables: dict[str, Variable] = {}
         self.aliases: list[tuple[str, str, int]] = []
-        self.errors: list[ParseError] = []
+        self.first_error: ParseError | None = None
+        self.errors = 0
 
     # ------------------------------------------------------------ the module
 
@@ -110,12 +114,12 @@ class _Parser:
         if self.version == (0, 0):
             missing = self.source.error("'.version' is missing: is this PTX?", self.start)
             if not (self.functions or self.bodies):
-                raise self.errors[0] if self.errors else missing
+                raise self.first_error or missing
             self.state.say("warning", "'.version' is missing", self.start)
         self._finish_bodies()
         self._apply_aliases()
-        if self.errors and not (self.variables or any(f.has_body for f in self.functions.values())):
-            raise self.errors[0]
+        if self.first_error and not (self.variables or any(f.has_body for f in self.functions.values())):
+            raise self.first_error
         return Module(
             name=self.source.name, version=self.version, target=self.target, address_size=self.address_size,
             functions=tuple(self.functions.values()), variables=tuple(self.variables.values()),
@@ -125,9 +129,12 @@ class _Parser:
         )  # fmt: skip
 
     def _failed(self, error: ParseError) -> None:
-        self.errors.append(error)
-        if len(self.errors) <= 100:  # a hostile file must not cost a message a line
+        self.first_error = self.first_error or error.with_traceback(None)
+        self.errors += 1
+        if self.errors <= _MOST_ERRORS:  # a hostile file must not cost a message a line
             self.state.report(error)
+        elif self.errors == _MOST_ERRORS + 1:
+            self.state.once("error", "more errors follow that are not listed", self.cursor.start)
 
     def _statement(self) -> None:
         cursor = self.cursor
@@ -227,6 +234,7 @@ class _Parser:
                 self.state.say("warning", f"'{variable.name[:60]}' is declared twice", start)
             elif old is None or old.linkage == "extern":
                 self.variables[variable.name] = variable
+        self.state.take_notes(cursor)
 
     # ------------------------------------------------------------ functions
 
@@ -251,9 +259,12 @@ class _Parser:
         cursor = self.cursor
         is_entry = cursor.advance() == ".entry"
         head = _Head("", is_entry, linkage, (), (), {}, [], start)
-        while cursor.kind == "dot":  # .func .attribute(.unified(…)) name
-            self._performance(head)
         try:
+            while cursor.kind == "dot":  # .entry .visible k, .func .attribute(.unified(…)) name
+                if cursor.value[1:] in LINKAGES:
+                    head.linkage = cursor.advance()[1:]
+                else:
+                    self._performance(head)
             if cursor.value == "(":
                 head.returns = params(cursor)
             while cursor.kind == "dot":
@@ -278,6 +289,8 @@ class _Parser:
             cursor.fail(f"expected '{{' or ';', found {cursor.value[:40]!r}" if cursor.value else
                         "expected a function's body, found the end of the text")  # fmt: skip
         word = cursor.value[1:]
+        if word in _STARTS:
+            cursor.fail(f"expected '{{' or ';', found {cursor.value!r}")
         if word not in PERFORMANCE_DIRECTIVES:
             self.state.once("warning", f"unknown directive '.{word[:40]}' is kept as text", cursor.start)
             cursor.advance()

@@ -182,13 +182,14 @@ class Names:
         elif isinstance(base, Component):
             base = Component(self._register(base.register, scope), base.index, base.selector)
         if isinstance(coordinates, OperandList) and len(coordinates.elements) == 1:
-            return self._indexed(base, coordinates, scope, address, globals_)
+            return self._indexed(operand, base, coordinates, scope, address, globals_)
         if coordinates is not None:
             coordinates = self.operand(coordinates, scope, address, globals_)
         return Address(base, operand.offset, coordinates)
 
     def _indexed(
         self,
+        operand: Address,
         base: Register | SpecialRegister | Symbol | Immediate | Component | None,
         coordinates: OperandList,
         scope: Scope,
@@ -204,4 +205,4 @@ class Names:
                 width = TYPE_SIZES.get(variable.type, 8) * variable.vector
                 offset = int(index.value) * width * row
                 return Address(base, offset) if address else Symbol(base.name, offset)
-        return Address(base, 0, OperandList((index,)))
+        return Address(base, operand.offset, OperandList((index,)))

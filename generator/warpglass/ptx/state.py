@@ -14,7 +14,7 @@ from warpglass.ptx.variables import RegisterNames
 __all__ = ["MAX_FAMILY", "Entry", "Kind", "State"]
 
 #: Members up to which a register family is written out; of a larger one only those in use exist.
-MAX_FAMILY = 1 << 16
+MAX_FAMILY = 1 << 14
 
 _STRING_BYTES = re.compile(rf"(?<![\w$])(?P<label>{IDENTIFIER})\s*+:|\.b8\s+(?P<bytes>[0-9, \t\n]+)")
 _SECTION_STRINGS = re.compile(r"\.section\s++\.debug_str\s*+\{")
@@ -90,6 +90,12 @@ class State:
         if message not in self._said:
             self._said.add(message)
             self.say(severity, message, offset)
+
+    def take_notes(self, cursor: Cursor) -> None:
+        """Report what a cursor noted."""
+        for message, offset in cursor.notes:
+            self.once("warning", message, offset)
+        cursor.notes.clear()
 
     def report(self, error: ParseError) -> None:
         """Turn an error into a diagnostic."""
@@ -168,19 +174,28 @@ class State:
         """Report once and skip: to the ``;``, over a braced block, or to the end of the line."""
         start, word = cursor.start, cursor.value
         self.once("warning", f"unknown directive '{word[:40]}' is kept as text", start)
-        end_of_line = cursor.text.find("\n", start, cursor.limit)
-        end_of_line = cursor.limit if end_of_line < 0 else end_of_line
+        end = cursor.text.find("\n", start, cursor.limit)
+        end = cursor.limit if end < 0 else end
+        first = _PIECES.search(cursor.text, start, end)
+        while first is not None and first.group()[0] == '"':
+            first = _PIECES.search(cursor.text, first.end(), end)
+        if first is None or first.group() == "}":
+            cursor.seek(end if first is None else first.start())
+        elif first.group() == ";":
+            cursor.seek(first.end())
+        else:
+            self._skip_block(cursor, first.start())
+
+    @staticmethod
+    def _skip_block(cursor: Cursor, start: int) -> None:
+        """Go behind the brace that closes the one at ``start``."""
         depth = 0
-        for match in _PIECES.finditer(cursor.text, start, cursor.limit):
-            piece = match.group()
-            if depth == 0 and (match.start() > end_of_line or piece == "}"):
-                break
-            depth += (piece == "{") - (piece == "}")
-            if depth == 0 and piece in (";", "}"):
-                end = match.end()
-                cursor.seek(end)
+        for match in _SECTION_END.finditer(cursor.text, start, cursor.limit):
+            depth += (match.group() == "{") - (match.group() == "}")
+            if depth == 0:
+                cursor.seek(match.end())
                 return
-        cursor.seek(end_of_line)
+        cursor.fail("a closing '}' is missing", start)
 
     # ------------------------------------------------------------ debug strings
 

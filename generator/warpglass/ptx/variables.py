@@ -348,17 +348,14 @@ class _Initializer:
         return bytes(self.data), tuple(sorted([*self.relocations, *self._joined()]))
 
     def _joined(self) -> list[Relocation]:
-        """Bytes of one address written as ``0xff(x), 0xff00(x), …`` become one relocation.
-
-        A run that stops short of the whole address keeps its first byte's place: the missing high
-        bytes are those that the program itself left out.
-        """
+        """Bytes of one address written as ``0xff(x), 0xff00(x), …`` become one relocation."""
         found: list[Relocation] = []
         for offset, name, addend, generic, mask in self.masked:
             if mask & 0xFF:
                 found.append((offset, name, addend, generic))
             elif not any(r[1:] == (name, addend, generic) for r in found[-1:]):
-                self.cursor.fail(f"bytes of the address of '{name[:40]}' that do not start with its lowest")
+                note = f"a part of the address of '{name[:40]}' in an initialiser is kept as zero"
+                self.cursor.notes.append((note, self.cursor.start))
         return found
 
 
@@ -379,6 +376,8 @@ def _encode(cursor: Cursor, value: Immediate, kind: str, width: int, start: int)
         cursor.fail("a predicate has no initial value", start)
     if value.kind == "f64" and kind in ("f16", "bf16"):
         return _half(float(value.value), kind)
+    if value.kind == "f64" and width == 4:  # the assembler stores 1.5 in a .b32 as a float
+        return _encode(cursor, value, "f32", width, start)
     bits = value.bits
     if value.kind == "int" and value.bits >> 63 and width > 8:
         bits |= ((1 << (8 * width)) - 1) ^ 0xFFFFFFFFFFFFFFFF
