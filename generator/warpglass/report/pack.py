@@ -14,7 +14,7 @@ import numpy.typing as npt
 __all__ = ["gzip_bytes", "pack_column", "pack_report", "unpack_column"]
 
 #: Columns that grow slowly along a trace: stored as differences where that is smaller.
-_RISING = frozenset({"round", "step", "offset", "data_offset", "pc", "group", "mask"})
+_RISING = frozenset({"round", "step", "offset", "data_offset", "addresses", "pc"})
 #: Below this a list in the page is shorter than its packed form.
 _MIN_PACKED = 64
 _WIDTHS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -49,17 +49,15 @@ def pack_column(values: Any, *, rising: bool = False) -> dict[str, Any] | None:
         return None
     top = int(array.max())
     kind = "u8" if top < 2**8 else "u16" if top < 2**16 else "u32" if top < 2**32 else "u64"
-    typed = array.astype(f"u{_WIDTHS[kind]}")
-    best = gzip_bytes(_planes(typed))
-    packed: dict[str, Any] = {"$": kind, "n": len(typed)}
+    planes = _planes(array.astype(f"u{_WIDTHS[kind]}"))
+    packed: dict[str, Any] = {"$": kind, "n": len(array)}
     if rising and kind != "u64":
-        wide = typed.astype(np.uint32)
-        steps = np.diff(wide, prepend=np.uint32(0))
-        other = gzip_bytes(_planes(steps))
-        if len(other) < len(best):
-            best = other
+        steps = _planes(np.diff(array.astype(np.uint32), prepend=np.uint32(0)))
+        # The quick level decides which form to keep: it ranks them as the slow one does.
+        if len(gzip_bytes(steps, 1)) < len(gzip_bytes(planes, 1)):
+            planes = steps
             packed.update({"$": "u32", "x": "delta"})
-    packed["d"] = base64.b64encode(best).decode("ascii")
+    packed["d"] = base64.b64encode(gzip_bytes(planes)).decode("ascii")
     return packed
 
 
