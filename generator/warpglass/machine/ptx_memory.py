@@ -30,6 +30,8 @@ class MemoryOp(Op):
 
     __slots__ = ("base", "count", "counted", "offset", "pattern", "size", "space")
 
+    placed: ClassVar[tuple[str, ...]] = ("base",)
+
     def __init__(self, pc: int, space: int, base: int, offset: int, size: int, count: int) -> None:
         super().__init__(pc)
         self.space = space
