@@ -92,11 +92,19 @@ def test_run_that_does_not_end(cli, scale):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--dump", "2"], ["--dump", "2=out.txt"], ["--dump", "7=out.npy"], ["--dump", "0=out.npy"],
-        ["--dump", "2=/nonexistent/out.npy"], ["--grid", "0"], ["--block", "1025"], ["--grid", "x"], ["--arg", "9=1"],
-        ["--kernel", "nothing"], ["--seed", "-1"],
+        ["--dump", "2"],
+        ["--dump", "2=out.txt"],
+        ["--dump", "7=out.npy"],
+        ["--dump", "0=out.npy"],
+        ["--dump", "2=/nonexistent/out.npy"],
+        ["--grid", "0"],
+        ["--block", "1025"],
+        ["--grid", "x"],
+        ["--arg", "9=1"],
+        ["--kernel", "nothing"],
+        ["--seed", "-1"],
     ],
-)  # fmt: skip
+)
 def test_run_with_what_cannot_be_meant(cli, scale, arguments):
     code, out, err = cli("run", scale, *arguments)
     assert code == 2
@@ -189,7 +197,7 @@ def test_report_render_and_json(cli, scale, tmp_path):
 
 
 def test_default_output_is_the_input_with_another_suffix(cli, scale, tmp_path):
-    code, out, _ = cli("report", scale, *RUN)
+    code, _out, _ = cli("report", scale, *RUN)
     assert code == 0
     assert (tmp_path / "scale.html").is_file()
 
@@ -286,7 +294,7 @@ def test_gallery(cli, scale, tmp_path):
 
 def test_gallery_keeps_the_good_pages(cli, scale, tmp_path):
     (tmp_path / "bad.ptx").write_text(".version 8.0\n.target sm_80\n")
-    code, out, err = cli("gallery", "bad.ptx", scale, "-o", "site", "--charts", "static")
+    code, _out, err = cli("gallery", "bad.ptx", scale, "-o", "site", "--charts", "static")
     assert code == 2
     assert "error: " in err
     assert (tmp_path / "site" / "scale.html").is_file()
@@ -301,8 +309,10 @@ def test_gallery_of_folders(tmp_path):
     (tmp_path / "notes.json").write_text("{}")
     units = gallery_units(tmp_path)
     assert [(name, path.parent.name, launch is not None) for name, path, launch in units] == [
-        ("c", tmp_path.name, False), ("a", "a", False), ("b", "b", True),
-    ]  # fmt: skip
+        ("c", tmp_path.name, False),
+        ("a", "a", False),
+        ("b", "b", True),
+    ]
 
 
 def test_examples(cli, tmp_path):

@@ -1,5 +1,6 @@
 """Options are typed and checked before any work."""
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,8 @@ def test_bad_extents(text):
 
 @given(st.text(max_size=20))
 def test_any_extents(text):
-    try:
+    with contextlib.suppress(UsageError):
         assert min(parse_dim3(text, "--grid")) >= 1
-    except UsageError:
-        pass
 
 
 def test_block_ranges():
@@ -56,11 +55,22 @@ def test_bad_block_ranges(text):
 @pytest.mark.parametrize(
     "values",
     [
-        {"block": (1025, 1, 1)}, {"block": (32, 33, 1)}, {"grid": (1, 65536, 1)}, {"cluster": (17, 1, 1)},
-        {"shared_bytes": -1}, {"charts": "none"}, {"isa": "x86"}, {"max_warp_instructions": 0}, {"value_budget": -1},
-        {"seed": -1}, {"seed": 2**64}, {"rtol": -1.0}, {"rtol": float("nan")}, {"time_ms": 0.0},
+        {"block": (1025, 1, 1)},
+        {"block": (32, 33, 1)},
+        {"grid": (1, 65536, 1)},
+        {"cluster": (17, 1, 1)},
+        {"shared_bytes": -1},
+        {"charts": "none"},
+        {"isa": "x86"},
+        {"max_warp_instructions": 0},
+        {"value_budget": -1},
+        {"seed": -1},
+        {"seed": 2**64},
+        {"rtol": -1.0},
+        {"rtol": float("nan")},
+        {"time_ms": 0.0},
     ],
-)  # fmt: skip
+)
 def test_values_that_cannot_be_meant(values):
     with pytest.raises(UsageError):
         ReportOptions(**values).check()
@@ -101,6 +111,12 @@ def test_models_as_json():
         "g": {3},
     }
     assert to_jsonable(value) == {
-        "a": [1, 2.5], "b": "01", "c": "nan", "d": str(2**60), "e": [0, 1], "f": "y", "g": [3],
-    }  # fmt: skip
+        "a": [1, 2.5],
+        "b": "01",
+        "c": "nan",
+        "d": str(2**60),
+        "e": [0, 1],
+        "f": "y",
+        "g": [3],
+    }
     assert to_jsonable({(1, 2): "x"}) == [[[1, 2], "x"]]

@@ -12,7 +12,8 @@ insufficient register resources for the wgmma pipeline in the function '_Z2mmPf'
 ptxas info    : Compiling entry function '_Z4axpyf' for 'sm_80'
 ptxas info    : Function properties for _Z4axpyf
     8 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads
-ptxas info    : Used 24 registers, used 1 barriers, 8 bytes cumulative stack size, 256 bytes smem, 376 bytes cmem[0], 8 bytes cmem[2]
+ptxas info    : Used 24 registers, used 1 barriers, 8 bytes cumulative stack size, 256 bytes smem, \
+376 bytes cmem[0], 8 bytes cmem[2]
 ptxas info    : Compile time = 3.095 ms
 ptxas info    : Function properties for _Z6helperf
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads

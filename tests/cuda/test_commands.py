@@ -29,8 +29,12 @@ def test_flags_are_picked(tmp_path):
     assert flags.std == "c++20"
     assert flags.archs == ("sm_80", "sm_90a")
     assert flags.flags == (
-        "--expt-relaxed-constexpr", "-maxrregcount=64", "-include", str(tmp_path / "pre.h"), "--use_fast_math",
-    )  # fmt: skip
+        "--expt-relaxed-constexpr",
+        "-maxrregcount=64",
+        "-include",
+        str(tmp_path / "pre.h"),
+        "--use_fast_math",
+    )
 
 
 def test_programs_and_outputs_are_never_taken(tmp_path):

@@ -30,7 +30,11 @@ template <int N> __global__ void tile(float *y) {
 }
 void host(float *p) { hidden<<<1, 32>>>(p, p); tile<64><<<1, 64>>>(p); }
 """
-HEADER = "#pragma once\n#include <cassert>\n__device__ inline float helper(float v) { assert(v > 0); return v * v; }\n"
+HEADER = """\
+#pragma once
+#include <cassert>
+__device__ inline float helper(float v) { assert(v > 0); return v * v; }
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +117,7 @@ def test_a_header_beside_the_source_is_found(tmp_path):
 
 
 def test_compile_commands(tmp_path):
-    source, include = project(tmp_path)
+    source, _include = project(tmp_path)
     database = tmp_path / "compile_commands.json"
     entry = {"directory": str(tmp_path), "file": "src/k.cu", "command": "nvcc -Iinc -DX -c src/k.cu"}
     database.write_text(json.dumps([entry]))
@@ -190,7 +194,8 @@ def test_missing_source_and_missing_compiler(tmp_path, monkeypatch):
 def test_a_register_limit_leaves_spills(tmp_path):
     source = tmp_path / "k.cu"
     source.write_text(
-        "__global__ void k(float *p) { float a[64];\n#pragma unroll\nfor (int i = 0; i < 64; i++) a[i] = p[i * 7];\n"
+        "__global__ void k(float *p) { float a[64];\n"
+        "#pragma unroll\nfor (int i = 0; i < 64; i++) a[i] = p[i * 7];\n"
         "__syncthreads();\n#pragma unroll\nfor (int i = 0; i < 64; i++) p[i * 3] = a[63 - i] * a[i]; }"
     )
     facts = cuda.compile(source, extra_flags=["-maxrregcount=24"]).facts["_Z1kPf"]

@@ -20,7 +20,8 @@ def test_files_get_names_and_places():
     text, files = normalise_ptx(ptx, FOLDER, "k.cu", ROOTS)
     assert text == (
         '\t.file\t1 "k.cu"\n\t.file\t2 "sub/a.h"\n\t.file\t3 "include/b.h", 17, 42\n'
-        '\t.file\t4 "cuda/sm_30_intrinsics.hpp"\n\t.file\t5 "/usr/include/c++/12/cmath"\n\t.file\t6 "../up.h"\n'
+        '\t.file\t4 "cuda/sm_30_intrinsics.hpp"\n\t.file\t5 "/usr/include/c++/12/cmath"\n'
+        '\t.file\t6 "../up.h"\n'
     )
     assert files["k.cu"] == Path("/home/someone/project/src/k.cu")
     assert files["include/b.h"] == Path("/home/someone/project/include/b.h")

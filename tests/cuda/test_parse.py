@@ -45,12 +45,18 @@ def test_kernels_and_their_places():
 def test_parameters():
     scale, plain = cuda.parse(SOURCE).kernels
     assert [(p.name, p.type, p.pointer) for p in scale.params] == [
-        ("x", "const T*", True), ("y", "T*", True), ("n", "int", False),
-    ]  # fmt: skip
+        ("x", "const T*", True),
+        ("y", "T*", True),
+        ("n", "int", False),
+    ]
     assert [(p.name, p.type, p.pointer) for p in plain.params] == [
-        ("a", "float*", True), ("p", "const Params", False), ("u", "unsigned long long", False),
-        ("f", "float (*)(int)", True), ("q", "std::array<int, 4>", False), ("", "double2*", True),
-    ]  # fmt: skip
+        ("a", "float*", True),
+        ("p", "const Params", False),
+        ("u", "unsigned long long", False),
+        ("f", "float (*)(int)", True),
+        ("q", "std::array<int, 4>", False),
+        ("", "double2*", True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +64,12 @@ def test_parameters():
     [
         ("k<<<4, 256>>>(p);", (4, 1, 1), (256, 1, 1), 0),
         ("k<<<dim3(2, 3), dim3(8, 8, 2), 64>>>(p);", (2, 3, 1), (8, 8, 2), 64),
-        ("const dim3 g(4, 2), b = dim3(BS, W); k<<<g, b, BS * sizeof(float)>>>(p);", (4, 2, 1), (16, 32, 1), 64),
+        (
+            "const dim3 g(4, 2), b = dim3(BS, W); k<<<g, b, BS * sizeof(float)>>>(p);",
+            (4, 2, 1),
+            (16, 32, 1),
+            64,
+        ),
         ("int n = 1 << 20; k<<<(n + 255) / 256, 256>>>(p);", (4096, 1, 1), (256, 1, 1), 0),
         ("k<<<{2, 2}, 3>>>(p);", (2, 2, 1), (3, 1, 1), 0),
         ("dim3 b{32, 4}; k<<<1, b>>>(p);", (1, 1, 1), (32, 4, 1), 0),
@@ -69,14 +80,14 @@ def test_parameters():
         ("k<<<m, 32>>>(p);", None, (32, 1, 1), 0),
         ("dim3 g; g.x = 4; k<<<g, 32>>>(p);", None, (32, 1, 1), 0),
         ("int n = 3; n++; k<<<n, 32>>>(p);", None, (32, 1, 1), 0),
-        ("int n = 3; scanf(\"%d\", &n); k<<<n, 32>>>(p);", None, (32, 1, 1), 0),
+        ('int n = 3; scanf("%d", &n); k<<<n, 32>>>(p);', None, (32, 1, 1), 0),
         ("int n = 3; { int n = 4; k<<<n, 32>>>(p); }", None, (32, 1, 1), 0),
         ("k<<<1 / 0, 32, m>>>(p);", None, (32, 1, 1), None),
         ("k<<<-3, 32>>>(p);", None, (32, 1, 1), 0),
         ("int a = b, b = a; k<<<a, 32>>>(p);", None, (32, 1, 1), 0),
         ("k<<<TILE, 32>>>(p);", (4, 1, 1), (32, 1, 1), 0),
     ],
-)  # fmt: skip
+)
 def test_literal_launches(body, grid, block, shared):
     (launch,) = launches(body)
     assert (launch.kernel, launch.grid, launch.block, launch.shared_bytes) == ("k", grid, block, shared)
@@ -139,8 +150,38 @@ def test_any_text_is_parsed(text):
     assert cuda.parse(text).text == text.removeprefix("\ufeff")
 
 
-@given(st.lists(st.sampled_from(
-    ["__global__", "void", "k", "(", ")", "{", "}", "<<<", ">>>", ",", ";", "int", "*", "p", "dim3", "1", "<", ">",
-     "#define N", "\n", "template", "=", "+", "sizeof"]), max_size=60))  # fmt: skip
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "__global__",
+                "void",
+                "k",
+                "(",
+                ")",
+                "{",
+                "}",
+                "<<<",
+                ">>>",
+                ",",
+                ";",
+                "int",
+                "*",
+                "p",
+                "dim3",
+                "1",
+                "<",
+                ">",
+                "#define N",
+                "\n",
+                "template",
+                "=",
+                "+",
+                "sizeof",
+            ]
+        ),
+        max_size=60,
+    )
+)
 def test_any_words_are_parsed(words):
     cuda.parse(" ".join(words))

@@ -20,7 +20,8 @@ NAMES = {
     "_Z1fv": ("f()", "f"),
     "_Z3fooIJifEEvDpT_": ("foo<int, float>(int, float)", "foo"),
     "_ZN7cutlass6KernelINS_4gemm6kernel4GemmIiLb1EEEEEvNT_6ParamsE": (
-        "cutlass::Kernel<cutlass::gemm::kernel::Gemm<int, true>>(cutlass::gemm::kernel::Gemm<int, true>::Params)",
+        "cutlass::Kernel<cutlass::gemm::kernel::Gemm<int, true>>"
+        "(cutlass::gemm::kernel::Gemm<int, true>::Params)",
         "Kernel",
     ),
     "_Z1fILj3ELln4EEvv": ("f<3u, -4l>()", "f"),
