@@ -163,15 +163,20 @@ def float_to_float(
     return float_container(round_f64(x, FORMATS[dest], mode, finite), dest)
 
 
-def to_ue8m0(a: Array, source: str, mode: str) -> Array:
-    """Power-of-two scale of a float: its exponent rounded down (rz) or up (rp); NaN is 0xFF."""
+def to_ue8m0(a: Array, source: str, mode: str, finite: bool = True) -> Array:
+    """Power-of-two scale of a magnitude: its exponent rounded down (rz) or up (rp).
+
+    NaN is 0xFF; infinity and anything above 2^127 is 0xFE with ``finite``, else 0xFF.
+    """
     x = np.abs(value_of(a, source))
     fraction, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
     code = exponent.astype(_I64) - 1 + 127
     if mode == "rp":
         code = code + (fraction != 0.5)
-    code = np.where(x == 0, 0, np.clip(code, 0, 0xFE))
-    code = np.where(np.isinf(x), 0xFE, code)
+    code = np.where(x == 0, 0, np.maximum(code, 0))
+    code = np.where(np.isinf(x), 0xFF, code)
+    if finite:
+        code = np.minimum(code, 0xFE)
     return np.where(np.isnan(x), 0xFF, code).astype(np.uint16)
 
 

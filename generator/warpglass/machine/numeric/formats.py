@@ -121,7 +121,7 @@ def unpack_f64(x: Array) -> tuple[Array, Array, Array]:
 def round_f64(x: Array, fmt: Format, mode: str = "rn", saturate: bool = False) -> Array:
     """Patterns (uint64) of float64 values, possibly rounded to odd before, in ``fmt``.
 
-    NaN becomes the canonical NaN (positive zero where the format has none), infinity stays infinite unless
+    NaN becomes the canonical NaN (the largest finite value where the format has none), infinity stays infinite unless
     ``saturate`` or the format asks for the largest finite value.
     """
     negative, exponent, significand = unpack_f64(x)
@@ -129,7 +129,7 @@ def round_f64(x: Array, fmt: Format, mode: str = "rn", saturate: bool = False) -
     sign = negative.astype(_U64) << _U64(fmt.width - 1 + fmt.shift)
     infinite = fmt.top if fmt.inf is None or saturate else fmt.inf
     bits = np.where(np.isinf(x), sign | _U64(infinite << fmt.shift), bits)
-    nan = _U64(0 if fmt.nan is None else fmt.nan << fmt.shift)
+    nan = _U64((fmt.top if fmt.nan is None else fmt.nan) << fmt.shift)
     return np.where(np.isnan(x), nan, bits)
 
 

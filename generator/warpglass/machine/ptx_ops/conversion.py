@@ -7,6 +7,7 @@ import numpy as np
 from warpglass.machine.numeric import convert, float32
 from warpglass.machine.numeric.bits import Array
 from warpglass.machine.numeric.formats import FORMATS, round_f64
+from warpglass.machine.ptx_ops.conversion_packed import packed
 from warpglass.machine.ptx_ops.opcode import Meaning, Opcode, Shape, Table, kind_of
 
 __all__ = ["TABLE"]
@@ -23,7 +24,7 @@ def _cvt(op: Opcode, shape: Shape) -> Meaning | None:
         return _pack(op, shape)
     dest, source = op.types[0], op.types[1]
     if "x" in dest or "x" in source:
-        return None
+        return packed(op, shape)
     if _is_int(dest) and _is_int(source):
         sat = op.has("sat")
         d, s = dest.replace("b", "u"), source.replace("b", "u")
