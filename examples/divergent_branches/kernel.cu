@@ -60,13 +60,15 @@ __global__ void ragged_loop(int* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     volatile int* slot = &out[i];
     *slot = 0;
+#pragma unroll 1
     for (int k = 0; k <= threadIdx.x % 32; ++k) {
         *slot = *slot + k;
     }
 }
 
-// A switch becomes a jump table: one warp instruction, as many directions as there are cases.
-__global__ void jump_table(int* out) {
+// Eight cases side by side in every warp. The compiler makes a tree of comparisons of the switch;
+// the warp walks down every branch of it, a few lanes at a time.
+__global__ void switch_cases(int* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     volatile int* slot = &out[i];
     switch (threadIdx.x % 8) {
