@@ -39,19 +39,15 @@ def _worst_step(result: RunResult, pc: int) -> tuple[int | None, int | None, tup
 
 
 def _located(result: RunResult, listing: Listing, finding: Finding) -> Finding:
-    if finding.pc is None:
+    pc = finding.pc
+    if pc is None:
         return finding
     if finding.line is None:
-        finding = replace(finding, line=listing.rows[finding.pc].line)
+        finding = replace(finding, line=listing.rows[pc].line)
     if finding.step is not None:
         return finding
-    first, worst, block = _worst_step(result, finding.pc)
-    return replace(
-        finding,
-        step=first,
-        worst_step=worst,
-        block=finding.block or block,
-    )
+    first, worst, block = _worst_step(result, pc)
+    return replace(finding, step=first, worst_step=worst, block=finding.block or block)
 
 
 def _times(value: float) -> str:
@@ -113,6 +109,32 @@ def _access_findings(row: AccessRow, listing: Listing) -> Iterator[Finding]:
             )
 
 
+def _merged(listing: Listing, findings: list[Finding]) -> list[Finding]:
+    """One finding a kind and source line: an unrolled loop says the same thing once, with its sum.
+
+    The worst instruction stands for all of them; how many there are is part of the message.
+    """
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        frames = listing.rows[finding.pc].frames if finding.pc is not None else ()
+        key = (finding.kind, frames[0].path, frames[0].line) if frames else (finding.kind, finding.pc)
+        groups.setdefault(key, []).append(finding)
+    out = []
+    for group in groups.values():
+        worst = min(group, key=lambda f: (_SEVERITY_ORDER.get(f.severity, 3), -f.count))
+        if len(group) > 1:
+            total = sum(f.count for f in group)
+            places = len({f.pc for f in group})
+            worst = replace(
+                worst,
+                count=total,
+                message=f"{worst.message}; {places} instructions of this line do, {total:,} in all",
+                detail={**worst.detail, "instructions": sorted({f.pc for f in group if f.pc is not None})},
+            )
+        out.append(worst)
+    return out
+
+
 def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
     """Findings from counters alone, each with the numbers that made it."""
     found: list[Finding] = []
@@ -149,7 +171,7 @@ def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]
                     count=32 * totals["warp_executed"] - totals["thread_executed"],
                 )
             )
-    return tuple(found)
+    return tuple(_merged(listing, found))
 
 
 def all_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
