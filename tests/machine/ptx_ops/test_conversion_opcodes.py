@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from machine import scalar_reference as ref
 from machine.lanes import FAST, floats, patterns, run
 

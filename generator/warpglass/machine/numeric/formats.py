@@ -121,8 +121,8 @@ def unpack_f64(x: Array) -> tuple[Array, Array, Array]:
 def round_f64(x: Array, fmt: Format, mode: str = "rn", saturate: bool = False) -> Array:
     """Patterns (uint64) of float64 values, possibly rounded to odd before, in ``fmt``.
 
-    NaN becomes the canonical NaN (the largest finite value where the format has none), infinity stays infinite unless
-    ``saturate`` or the format asks for the largest finite value.
+    NaN becomes the canonical NaN (the largest finite value where the format has none); infinity stays
+    infinite unless ``saturate`` or the format asks for the largest finite value.
     """
     negative, exponent, significand = unpack_f64(x)
     bits = pack(negative, exponent, significand, fmt, mode, saturate)

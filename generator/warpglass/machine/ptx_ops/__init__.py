@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from warpglass.machine.ptx_ops import arithmetic, conversion, floating, logic, move, predicate, warp
+from warpglass.machine.ptx_ops import arithmetic, conversion, floating, logic, move, predicate, tensor, warp
 from warpglass.machine.ptx_ops.model import CARRY, LaneOp, WarpOp
 from warpglass.machine.ptx_ops.opcode import Meaning, Shape, Table, container, kind_of, parse_opcode
 from warpglass.ptx.model import Instruction, Operand, Pair, Register, Vector
@@ -23,6 +23,7 @@ _TABLES: tuple[Table, ...] = (
     conversion.TABLE,
     move.TABLE,
     warp.TABLE,
+    tensor.TABLE,
 )
 _TABLE = {key: builder for table in _TABLES for key, builder in table.items()}
 
