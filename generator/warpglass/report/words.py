@@ -11,7 +11,7 @@ __all__ = ["foremost", "verdict"]
 
 Json = Mapping[str, Any]
 
-_NEEDS = "not decided: needs a profiler report of this launch, or a measured time"
+_NEEDS = "not decided: needs a profiler report or a timing model; the execution found nothing that stands out"
 
 
 def foremost(findings: Sequence[Json]) -> list[Json]:
