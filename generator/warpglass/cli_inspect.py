@@ -76,11 +76,11 @@ def _known(value: object) -> str:
 
 def _list_cuda(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
     from warpglass import cuda, ptx
-    from warpglass.launchfile import launch_settings
     from warpglass.launchparams import source_kernel
+    from warpglass.launchspec import compile_archs
 
-    source = cuda.load(path)
-    archs = options.arch or (launch_settings(source.text)[0] or cuda.DEFAULT_ARCH,)
+    source = cuda.load(path, options.defines)
+    archs = compile_archs(source, options, path.parent)
     rows: list[ListedKernel] = []
     notes = list(source.notes)
     for arch in archs:

@@ -13,7 +13,8 @@ from warpglass.cli_inspect import read_kind
 from warpglass.errors import InputError, LaunchError, UsageError
 from warpglass.inputs.demangle import demangled
 from warpglass.jsonable import to_jsonable
-from warpglass.launchfile import PlannedLaunch, launch_settings, plan_launches
+from warpglass.launchfile import PlannedLaunch, plan_launches
+from warpglass.launchspec import compile_archs
 from warpglass.launchvalues import split_argument
 from warpglass.options import ReportOptions
 
@@ -78,8 +79,8 @@ def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, 
         return ptx.load(path), None
     if kind != "cuda":
         raise InputError(f"{path.name} is {kind}: run executes PTX and CUDA sources")
-    source = cuda.load(path)
-    arch = options.arch[0] if options.arch else launch_settings(source.text)[0] or cuda.DEFAULT_ARCH
+    source = cuda.load(path, options.defines)
+    arch = compile_archs(source, options, path.parent)[0]
     progress(f"nvcc, {arch}")
     compiled = cuda.compile(
         path,

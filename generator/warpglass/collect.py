@@ -138,7 +138,7 @@ def _from_ptx(file: InputFile, options: ReportOptions, say: Progress) -> list[Co
 
 
 def _from_cuda(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
-    source = cuda.parse(_text(file), file.name)
+    source = cuda.parse(_text(file), file.name, options.defines)
     if not source.kernels and _is_header(file):
         return []
     units = []

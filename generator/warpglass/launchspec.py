@@ -73,7 +73,7 @@ def parse_launch_file(
     """As :func:`load_launch_file`, of a text."""
     try:
         loaded: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise LaunchError(f"{name} is no TOML: {error}") from error
     tables = loaded.get("launch")
     if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):

@@ -28,7 +28,7 @@ __global__ void declared(int *p);
 """
 
 
-def launches(body: str, defines=None):
+def launches(body: str, defines=()):
     source = cuda.parse(SOURCE + "void host(int m, float *p) {" + body + "}", "k.cu", defines)
     return source.launches
 
@@ -94,7 +94,7 @@ def test_literal_launches(body, grid, block, shared):
 
 
 def test_macros_of_the_command_line_win():
-    (launch,) = launches("k<<<TILE, 32>>>(p);", {"TILE": "9"})
+    (launch,) = launches("k<<<TILE, 32>>>(p);", ["TILE=9"])
     assert launch.grid == (9, 1, 1)
 
 

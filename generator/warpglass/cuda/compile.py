@@ -17,7 +17,8 @@ from warpglass.cuda.blank import blank_for_retry
 from warpglass.cuda.commands import flags_from_commands
 from warpglass.cuda.model import Compiled, ToolUse
 from warpglass.cuda.normalise import SOURCE_LINK, normalise_output, normalise_ptx, stamp_files
-from warpglass.errors import CompileError, InputError, UsageError
+from warpglass.cuda.parse import read_source
+from warpglass.errors import CompileError, UsageError
 from warpglass.inputs.process import ToolResult, run_tool
 from warpglass.inputs.toolchain import Tool, require_tool, tool_version
 
@@ -62,7 +63,7 @@ def compile(
     """
     path = Path(source)
     arch = check_arch(arch)
-    content = _read(path)
+    content = read_source(path)
     nvcc = require_tool("nvcc")
     found = flags_from_commands(compile_commands, path) if compile_commands else None
     includes = [Path(entry) for entry in include_dirs]
@@ -202,13 +203,6 @@ def _clipped(output: str, lines: int = 60) -> str:
     if len(kept) <= lines:
         return output
     return "\n".join([*kept[:lines], f"… {len(kept) - lines} more lines"])
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def assemble(ptx: str, arch: str, extra_flags: Sequence[str] = (), timeout: float = _TIMEOUT) -> Compiled:

@@ -92,14 +92,17 @@ class _Function:
     """A macro or function that is one expression of its parameters."""
 
     params: tuple[str, ...]
-    body: Node
+    body: Node | str
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Names with the expressions that define them. ``opaque`` names are known to have no fixed value."""
+    """Names with the expressions that define them. ``opaque`` names are known to have no fixed value.
 
-    values: Mapping[str, Node | Value] = field(default_factory=dict)
+    An expression is a tree, a number, or the text of a macro.
+    """
+
+    values: Mapping[str, Node | Value | str] = field(default_factory=dict)
     functions: Mapping[str, _Function] = field(default_factory=dict)
     opaque: frozenset[str] = frozenset()
     outer: Scope | None = None
@@ -111,7 +114,7 @@ class Scope:
         except (_Undecided, RecursionError, OverflowError, TypeError, ValueError):
             return None
 
-    def find(self, name: str) -> tuple[Node | Value, Scope] | None:
+    def find(self, name: str) -> tuple[Node | Value | str, Scope] | None:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.opaque:
@@ -128,12 +131,14 @@ class _Evaluation:
     def __init__(self) -> None:
         self._steps = 0
 
-    def value(self, node: Node | Value, scope: Scope) -> Value:
+    def value(self, node: Node | Value | str | None, scope: Scope) -> Value:
+        self._steps += 1
+        if self._steps > 500 or node is None:
+            raise _Undecided
+        if isinstance(node, str):
+            return self.value(_expression(node), scope)
         if not isinstance(node, Node):
             return node
-        self._steps += 1
-        if self._steps > 500:
-            raise _Undecided
         rule = _RULES.get(node.type)
         if rule is None:
             raise _Undecided
@@ -293,27 +298,22 @@ _RULES: Mapping[str, Callable[[_Evaluation, Node, Scope], Value]] = {
 
 def file_scope(root: Node, defines: Mapping[str, str] | None = None) -> Scope:
     """Constants, macros and one-line functions at file level; ``defines`` (of -D) win over #define."""
-    values: dict[str, Node | Value] = {}
+    values: dict[str, Node | Value | str] = {}
     functions: dict[str, _Function] = {}
     opaque: set[str] = set()
 
-    def define(name: str, node: Node | None) -> None:
-        if node is None or (name in values and text_of(_as_node(values[name])) != text_of(node)):
+    def define(name: str, new: Node | str | None) -> None:
+        if new is None or (name in values and _as_text(values[name]) != _as_text(new)):
             opaque.add(name)
         else:
-            values[name] = node
+            values[name] = new
 
     for node in walk(root, lambda item: item.type not in ("compound_statement", "function_definition")):
         if node.type == "preproc_def":
-            define(
-                text_of(node.child_by_field_name("name")),
-                _expression(text_of(node.child_by_field_name("value"))),
-            )
+            define(text_of(_kid(node, "name")), text_of(_kid(node, "value")))
         elif node.type == "preproc_function_def":
             params = [text_of(item) for item in (_kid(node, "parameters") or node).named_children]
-            body = _expression(text_of(node.child_by_field_name("value")))
-            if body is not None:
-                functions[text_of(node.child_by_field_name("name"))] = _Function(tuple(params), body)
+            functions[text_of(_kid(node, "name"))] = _Function(tuple(params), text_of(_kid(node, "value")))
         elif node.type == "declaration" and re.search(r"\b(?:const|constexpr)\b", text_of(node)[:200]):
             for name, value in _declared(node):
                 define(name, value)
@@ -323,15 +323,13 @@ def file_scope(root: Node, defines: Mapping[str, str] | None = None) -> Scope:
                 functions[found[0]] = found[1]
     for name, text in (defines or {}).items():
         opaque.discard(name)
-        given = _expression(text or "1")
-        values.pop(name, None)
-        define(name, given)
+        values[name] = text or "1"
     return Scope(values, functions, frozenset(opaque))
 
 
 def function_scope(function: Node, outer: Scope) -> Scope:
     """Local variables of a function that are set once, over the scope of the file."""
-    values: dict[str, Node | Value] = {}
+    values: dict[str, Node | Value | str] = {}
     opaque: set[str] = set()
     for node in walk(function):
         if node.type == "declaration":
@@ -402,5 +400,5 @@ def _kid(node: Node, name: str) -> Node | None:
     return node.child_by_field_name(name)
 
 
-def _as_node(value: Node | Value) -> Node | None:
-    return value if isinstance(value, Node) else None
+def _as_text(value: Node | Value | str) -> str:
+    return text_of(value) if isinstance(value, Node) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 from tree_sitter import Node
@@ -15,9 +15,10 @@ from warpglass.errors import InputError
 from warpglass.inputs.comments import find_comments
 from warpglass.inputs.sniff import decode_text
 
-__all__ = ["load", "parse"]
+__all__ = ["load", "parse", "read_source"]
 
 _MOST = 10_000
+_LARGEST = 64 << 20
 
 #: Attributes that the grammar takes for a declaration of their own; blanks of the same length replace them.
 _ATTRIBUTE = re.compile(
@@ -25,22 +26,28 @@ _ATTRIBUTE = re.compile(
 )
 
 
-def load(path: Path | str, defines: Mapping[str, str] | None = None) -> CudaSource:
+def load(path: Path | str, defines: Sequence[str] = ()) -> CudaSource:
     """Read and parse the file ``path``; raises :class:`InputError` where it cannot be read."""
     path = Path(path)
+    return parse(read_source(path), path.name, defines)
+
+
+def read_source(path: Path) -> bytes:
+    """The content of a source file; raises :class:`InputError` where it is none, or too large."""
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
-    return parse(content, path.name, defines)
+        if not path.is_file():
+            raise InputError(f"cannot read {path}: " + ("not a file" if path.exists() else "no such file"))
+        if path.stat().st_size > _LARGEST:
+            raise InputError(f"{path.name} is larger than {_LARGEST >> 20} MiB")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def parse(
-    content: bytes | str, name: str = "<string>", defines: Mapping[str, str] | None = None
-) -> CudaSource:
+def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] = ()) -> CudaSource:
     """The model of a CUDA source text. Tolerant: what cannot be read is left out and noted, never raised.
 
-    ``defines`` are the macros of -D, which decide literal launches as they decide the compilation.
+    ``defines`` are the macros of -D (``N=4``), which decide literal launches as they do the compilation.
     """
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     text = decode_text(data)
@@ -51,7 +58,9 @@ def parse(
         note = f"{name} is larger than {MAX_BYTES >> 20} MiB: its kernels and launches were not read"
         return CudaSource(name, text, (), (), comments, (note,))
     root = tree.root_node
-    outer = file_scope(root, defines)
+    macros = {key: value for key, _, value in (item.partition("=") for item in defines)}
+    outer = file_scope(root, macros)
+    scopes: dict[int, Scope] = {}
     kernels: list[CudaKernel] = []
     launches: list[LiteralLaunch] = []
     for node in walk(root):
@@ -60,7 +69,7 @@ def parse(
                 kernel = _kernel(node)
                 kernels += [kernel] if kernel else []
         elif node.type == "kernel_call_syntax" and len(launches) < _MOST:
-            launch = _launch(node, outer)
+            launch = _launch(node, outer, scopes)
             launches += [launch] if launch else []
     notes = (
         (f"{name} holds text that is no plain CUDA; kernels in it may be missing",) if root.has_error else ()
@@ -100,7 +109,7 @@ def _param(node: Node) -> CudaParam:
         name = next((text_of(item) for item in walk(declarator) if item.type == "identifier"), "")
     default = node.child_by_field_name("default_value")
     end = default.start_byte if default is not None else node.end_byte
-    raw = (node.text or b"")[: end - node.start_byte].decode("utf-8", "replace").rstrip("= \n\t")
+    raw = (node.text or b"")[: min(end - node.start_byte, 2000)].decode("utf-8", "replace").rstrip("= \n\t")
     written = (
         re.sub(rf"\b{re.escape(name)}\b(?!.*\b{re.escape(name)}\b)", "", raw, count=1, flags=re.S)
         if name
@@ -112,7 +121,7 @@ def _param(node: Node) -> CudaParam:
     return CudaParam(name, written, "*" in written)
 
 
-def _launch(node: Node, outer: Scope) -> LiteralLaunch | None:
+def _launch(node: Node, outer: Scope, scopes: dict[int, Scope]) -> LiteralLaunch | None:
     call = node.parent
     if call is None or call.type != "call_expression":
         return None
@@ -122,7 +131,9 @@ def _launch(node: Node, outer: Scope) -> LiteralLaunch | None:
     function = call.parent
     while function is not None and function.type != "function_definition":
         function = function.parent
-    scope = function_scope(function, outer) if function is not None else outer
+    scope = outer
+    if function is not None:
+        scope = scopes.get(function.id) or scopes.setdefault(function.id, function_scope(function, outer))
     parts = [item for item in node.named_children if item.type != "comment"]
     if not bare or len(parts) < 2:
         return None

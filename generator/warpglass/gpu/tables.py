@@ -121,7 +121,7 @@ def parse_model(text: str, name: str = "<string>") -> GpuModel:
     """
     try:
         loaded: Any = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is no TOML: {error}") from error
     row = loaded.get("gpu", loaded)
     if isinstance(row, list):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 __all__ = ["LaunchComment", "find_comments"]
 
-_COMMENT = re.compile(r"(?://|/\*|#)[ \t]*warpglass:[ \t]*([^\n]*)")
+_COMMENT = re.compile(r"(?://|/\*|#)[ \t]*warpglass:[ \t]*([^\n]{0,2000})")
 _PAIR = re.compile(r"""([^\s=]+)=("[^"\n]*"|'[^'\n]*'|[^\s]+)""")
 
 _MOST = 1000

@@ -37,29 +37,34 @@ _HEAD = 1 << 20
 _EM_CUDA = 190
 _ELF_TYPES: dict[int, Kind] = {1: "elf-object", 2: "elf-executable", 3: "elf-shared"}
 
-_PTX = re.compile(r"^\s*\.version[ \t]+\d+\.\d+", re.M)
-_PTX_PART = re.compile(r"^\s*(?:\.visible\s+|\.weak\s+)?\.(?:entry|func)\b|^\s*\.reg\s+\.\w+\s+%", re.M)
+# Blanks never match line breaks here: a file of nothing but empty lines must cost linear time.
+_PTX = re.compile(r"^[ \t]*\.version[ \t]+\d+\.\d+", re.M)
+_PTX_PART = re.compile(
+    r"^[ \t]*(?:\.visible[ \t]|\.weak[ \t])?[ \t]*\.(?:entry|func)\b|^[ \t]*\.reg[ \t]+\.\w{1,8}[ \t]+%", re.M
+)
 _CUDA = re.compile(
     r"^[ \t]*#[ \t]*(?:include|define|pragma|ifdef|ifndef|if)\b|\b__(?:global|device|host|shared)__\b|<<<",
     re.M,
 )
 _CXX = re.compile(
-    r"^\s*(?:template\s*<|namespace\b|using\s+\w|struct\s+\w|class\s+\w|constexpr\b|static\b)", re.M
+    r"^[ \t]*(?:template[ \t]*<|namespace\b|using[ \t]\w|struct[ \t]\w|class[ \t]\w|constexpr\b|static\b)",
+    re.M,
 )
 _SASS_HEAD = re.compile(
-    r"^\s*(?:Function\s*:\s*\S+|\.headerflags\b|//-+ \.text\.|\.section\s+\.text\.|code for sm_\d)",
+    r"^[ \t]*(?:Function[ \t]*:[ \t]*\S|\.headerflags\b|//-+ \.text\.|\.section[ \t]+\.text\.|code for sm_\d)",
     re.M,
 )
 _SASS_LINE = re.compile(
-    r"^\s*(?:\[[B\-0-9:RWYS]+\]\s*)?(?:/\*[0-9a-fA-F]{4,}\*/\s*)?(?:\{\s*)?(?:@!?U?P[T0-9]\s+)?"
+    r"^[ \t]*(?:\[[B\-0-9:RWYS]{9,40}\][ \t]*)?(?:/\*[0-9a-fA-F]{4,16}\*/[ \t]*)?(?:\{[ \t]*)?"
+    r"(?:@!?U?P[T0-9][ \t]+)?"
     r"(?:MOV|IMAD|IADD3?|S2U?R|LD[GSCL]|ULDC|ST[GSL]|EXIT|BRA|NOP|BSSY|BSYNC|FFMA|FADD|FMUL|ISETP|LOP3|SHF|"
     r"LEA|BAR|HMMA|R2UR|CS2R|UMOV|UIADD3|DFMA|MUFU|LDSM|LDGSTS|RED[UG]?|ATOM[GS]?|PRMT|SEL|CALL|RET)\b"
     r"[^\n]*;",
     re.M,
 )
 _NCU_CSV = re.compile(r'^"ID",.*"Kernel Name"|^ID,.*\bKernel Name\b', re.M)
-_NCU_TEXT = re.compile(r"^==PROF== |^\s+Section: \S|^\s*-{10,} -{5,} -{5,}", re.M)
-_PYTHON = re.compile(r"^(?:import|from)\s+[\w.]+|^def \w+\(.*\).*:\s*$|^@triton", re.M)
+_NCU_TEXT = re.compile(r"^==PROF== |^[ \t]+Section: \S|^[ \t]*-{10,} -{5,} -{5,}", re.M)
+_PYTHON = re.compile(r"^(?:import|from) +[\w.]|^def \w{1,99}\([^\n]{0,500}:[ \t]*$|^@triton", re.M)
 
 
 def sniff(content: bytes, name: str = "") -> Kind:
