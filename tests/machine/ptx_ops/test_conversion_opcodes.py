@@ -173,8 +173,8 @@ def test_pairs_of_halves(a, b):
 def test_small_formats_from_f32(name, a, b):
     step = 4 if name == "e2m1" else 8
     top = {"e3m2": 0x1F, "e2m3": 0x1F, "e2m1": 7}.get(name)
-    a = a + [0x43E00001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x43E80000, 0xC3F00000]
-    b = b + [0x3F800000] * 6
+    a = [*a, 0x43E00001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x43E80000, 0xC3F00000]
+    b = [*b, *[0x3F800000] * 6]
     for x, y, r in zip(a, b, run(f"cvt.rn.satfinite.{name}x2.f32", a, b)):
         for value, part in ((x, r >> step), (y, r & ((1 << step) - 1))):
             want = ref.convert(value, "f32", name, "rn", saturate=True)
