@@ -66,7 +66,7 @@ def run(
     given = _given(infos, args)
     launch = replace(launch, args={**launch.args, **given}, cooperative=cooperative or launch.cooperative)
     chosen_options = options if options is not None else RunOptions(seed=seed)
-    return execute(module, function, launch, chosen_options)
+    return execute(module, function, launch, options=chosen_options)
 
 
 def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, Any]:

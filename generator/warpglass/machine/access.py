@@ -56,10 +56,11 @@ def distinct(keys: Ints, mask: Bools | None) -> Ints:
     """Distinct live keys of each row."""
     if mask is None:
         ordered = np.sort(keys, axis=1)
-        return (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) + 1
+        only: Ints = (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) + 1
+        return only
     ordered = np.sort(np.where(mask, keys, _NOTHING), axis=1)
-    changes = (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) + 1
-    return changes - (ordered[:, -1] == _NOTHING)
+    changes: Ints = (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1) + 1
+    return np.asarray(changes - (ordered[:, -1] == _NOTHING), dtype=np.int64)
 
 
 def sectors(addresses: Ints, size: int, mask: Bools | None) -> Ints:
@@ -80,7 +81,7 @@ def ideal_sectors(distinct_bytes: Ints) -> Ints:
 def _live(shape: tuple[int, ...], mask: Bools | None) -> Ints:
     if mask is None:
         return np.full(shape[0], shape[1], dtype=np.int64)
-    return mask.sum(axis=1)
+    return np.asarray(mask.sum(axis=1), dtype=np.int64)
 
 
 def global_counts(addresses: Ints, size: int, mask: Bools | None) -> GlobalCounts:
@@ -107,7 +108,8 @@ def _phase_waves(unit: Ints, banks: int, mask: Bools | None) -> Ints:
     row = np.repeat(np.arange(rows), ordered.shape[1]).reshape(ordered.shape)
     bank = np.minimum(ordered >> 48, banks - 1)
     slots = (row * banks + bank)[fresh]
-    return np.bincount(slots, minlength=rows * banks).reshape(rows, banks).max(axis=1)
+    counts = np.bincount(slots, minlength=rows * banks).reshape(rows, banks)
+    return np.asarray(counts.max(axis=1), dtype=np.int64)
 
 
 def _paired(addresses: Ints, mask: Bools | None, distance: int) -> Bools:
@@ -116,7 +118,7 @@ def _paired(addresses: Ints, mask: Bools | None, distance: int) -> Bools:
     same = addresses == addresses[:, partner]
     if mask is not None:
         same = np.where(mask, same & mask[:, partner], ~mask[:, partner])
-    return same.all(axis=1)
+    return np.asarray(same.all(axis=1), dtype=np.bool_)
 
 
 def _waves(addresses: Ints, unit: int, lanes: int, mask: Bools | None) -> tuple[Ints, Ints]:

@@ -188,4 +188,4 @@ def write_arguments(bound: BoundArguments, arena: Arena) -> None:
             continue
         done.add(buffer.region.start)
         raw = buffer.values.reshape(-1).view(np.uint8)
-        arena.bytes[buffer.region.start : buffer.region.start + raw.shape[0]] = raw
+        arena.raw[buffer.region.start : buffer.region.start + raw.shape[0]] = raw

@@ -6,7 +6,7 @@ Arrivals are kept as lane masks ``[blocks, 16 barriers, warps]``. Lanes that exi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,10 +28,10 @@ CLUSTER = 16
 
 @dataclass(slots=True)
 class Parked:
-    """Rows that wait at a barrier. ``finish`` is called with (group, block values) when it opens."""
+    """Rows that wait at a barrier. ``finish`` is called with all that go when it opens."""
 
     group: Group
-    finish: Callable[[Group, Any], None] | None = None
+    finish: Callable[[Machine, list[Parked]], None] | None = None
     count: Ints | None = None
 
 
@@ -57,7 +57,7 @@ class BarrierUnit:
         barrier: int,
         count: int | None,
         wait: bool,
-        finish: Callable[[Group, Any], None] | None = None,
+        finish: Callable[[Machine, list[Parked]], None] | None = None,
     ) -> bool:
         """The lanes ``on`` of ``group`` come to ``barrier``; True where they wait (or were placed).
 
@@ -128,8 +128,9 @@ class BarrierUnit:
         self._opened(blocks, barrier, [p.group for p in free])
         for parked in free:
             self.waiting -= parked.group.sel.count
-            if parked.finish is not None:
-                parked.finish(parked.group, free)
+        finish = next((p.finish for p in free if p.finish is not None), None)
+        if finish is not None:
+            finish(m, free)
         for parked in free:
             parked.group.pc += 1
             m.place(parked.group)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+
 import numpy as np
 
 from warpglass.errors import LaunchError
 from warpglass.machine.arguments import BoundArguments, BoundBuffer, bind, write_arguments
 from warpglass.machine.findings import Findings
 from warpglass.machine.launch import Launch
+from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.program import Program
-from warpglass.machine.ptx_layout import fill_globals, lay_out
+from warpglass.machine.ptx_layout import called_names, fill_globals, lay_out
 from warpglass.machine.ptx_program import lower_program, stack_need
-from warpglass.machine.regions import MemoryLimitError
+from warpglass.machine.regions import MemoryLimitError, Region
 from warpglass.machine.result import Buffer, RunResult, Stop
-from warpglass.machine.run_state import RunState
+from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.runoptions import RunOptions
 from warpglass.machine.scheduler import Machine, StopRun
 from warpglass.machine.trace import Tracer
-from warpglass.ptx.model import Function, Module
+from warpglass.ptx.model import Function, Module, SpecialRegister
 
 __all__ = ["execute", "find_kernel"]
 
@@ -26,6 +30,8 @@ __all__ = ["execute", "find_kernel"]
 BATCH_LANES = 16384
 #: Rounds a batch may run before the others get a turn; only blocks that wait for each other need that.
 TURN = 100_000
+#: Batches that may be under way at the same time.
+MAX_SLOTS = 64
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
@@ -74,28 +80,65 @@ def execute(
     arguments = bind(kernel, launch, arena, options.seed)
     tracer = Tracer(options)
     findings = Findings()
-    # The areas that batches use in turn come last: only then the sizes of frames are known.
-    blocks_at_once = _batch_size(launch, options)
+    cooperative = launch.cooperative
+    grid_sync = _synchronises_grid(layout.order)
+    workspace = arena.reserve(4096, 4096) if grid_sync else 0
+    if grid_sync:
+        arena.add_region(Region("grid workspace", workspace, 4096, kind="workspace", given=True))
+    at_once = _batch_size(launch, options, cooperative or grid_sync)
+    # The areas that batches use come last: only then the sizes of frames are known.
+    slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
     shared_stride = (layout.dynamic_base + launch.shared_bytes + 511) // 256 * 256
-    shared_at = arena.reserve(shared_stride * blocks_at_once, 4096)
-    local_need = stack_need(layout)
-    lanes = blocks_at_once * launch.warps_per_block * 32
-    local_at = arena.reserve(local_need * lanes, 4096)
+    local_stride = stack_need(layout)
+    areas = [
+        Area(
+            arena.reserve(shared_stride * at_once, 4096),
+            arena.reserve(local_stride * at_once * launch.warps_per_block * 32, 4096),
+            shared_stride * at_once,
+            local_stride * at_once * launch.warps_per_block * 32,
+        )
+        for _ in range(slots)
+    ]  # fmt: skip
+    heap = arena.reserve(HEAP_BYTES) if _uses_heap(layout.order) else 0
+    if heap:
+        arena.add_region(Region("device heap", heap, HEAP_BYTES, kind="heap"))
     arena.map()
     fill_globals(module, layout, arena)
     write_arguments(arguments, arena)
     program = lower_program(module, kernel, layout, arena, arguments)
     run = RunState(program, launch, options, arena, findings, tracer)
-    run.extra.update(shared_at=shared_at, local_at=local_at, local_stride=local_need, module_layout=layout)
-    stopped, executed = _run_all(run, program, launch, blocks_at_once)
+    run.extra["local_stride"] = local_stride
+    if grid_sync:
+        address = workspace + arena.layout.global_base
+        run.extra.update({"%envreg1": address >> 32, "%envreg2": address & 0xFFFFFFFF})
+        if not cooperative:
+            run.assume("the kernel synchronises its grid: the launch is taken as cooperative")
+    if heap:
+        run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
+    run.assume("all blocks progress fairly, as if all of them were resident")
+    stopped, executed = _run_all(run, program, launch, at_once, areas)
     return _result(run, program, launch, arguments, stopped, executed)
 
 
-def _batch_size(launch: Launch, options: RunOptions) -> int:
+def _synchronises_grid(functions: Sequence[Function]) -> bool:
+    """Whether the code reads where the driver put the grid's barrier."""
+    return any(
+        isinstance(o, SpecialRegister) and o.name in ("%envreg1", "%envreg2")
+        for f in functions
+        for i in f.instructions
+        for o in i.operands
+    )
+
+
+def _uses_heap(functions: Sequence[Function]) -> bool:
+    return any(i.base == "call" and "malloc" in called_names(i) for f in functions for i in f.instructions)
+
+
+def _batch_size(launch: Launch, options: RunOptions, together: bool) -> int:
     """Blocks that run at once; whole clusters, the whole grid of a cooperative launch."""
     lanes = options.batch_lanes or BATCH_LANES
     blocks = max(1, lanes // (launch.warps_per_block * 32))
-    if launch.cooperative:
+    if together:
         blocks = launch.blocks
     cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
     return min(launch.blocks, max(cluster, blocks // cluster * cluster))
@@ -115,15 +158,29 @@ def _block_order(launch: Launch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return linear[np.lexsort((rank, cluster))]
 
 
-def _run_all(run: RunState, program: Program, launch: Launch, at_once: int) -> tuple[Stop | None, int]:
+def _run_all(
+    run: RunState, program: Program, launch: Launch, at_once: int, areas: Sequence[Area]
+) -> tuple[Stop | None, int]:
+    """Run all batches. One that does not end soon may wait for blocks of a later one: they take turns."""
     order = _block_order(launch)
+    starts = deque(range(0, order.shape[0], at_once))
+    free = list(reversed(areas))
+    active: deque[tuple[Machine, Area]] = deque()
     executed = 0
     try:
-        for start in range(0, order.shape[0], at_once):
-            machine = Machine(program, run, order[start : start + at_once])
-            while not machine.run(TURN):
-                pass
-            executed += machine.B
+        while starts or active:
+            if starts and free:
+                start = starts.popleft()
+                area = free.pop()
+                active.appendleft((Machine(program, run, order[start : start + at_once], area), area))
+            machine, area = active.popleft()
+            if machine.run(TURN):
+                executed += machine.B
+                run.arena.clear(area.shared_at, area.shared_size)
+                run.arena.clear(area.local_at, area.local_size)
+                free.append(area)
+            else:
+                active.append((machine, area))
     except StopRun as stop:
         return stop.stop, executed
     except MemoryLimitError as error:
@@ -167,7 +224,7 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
     if bound.values is not None:
         size = bound.values.nbytes
         array = (
-            run.arena.bytes[region.start : region.start + size].view(dtype).copy().reshape(bound.values.shape)
+            run.arena.raw[region.start : region.start + size].view(dtype).copy().reshape(bound.values.shape)
         )
     else:
         size = region.size if region.given else 0 if touched is None else touched[1]
@@ -176,7 +233,7 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
         )
         if size and touched is not None:
             region.span(run.arena, region.start, region.start + size)
-        array = run.arena.bytes[region.start : region.start + size].view(dtype).copy()
+        array = run.arena.raw[region.start : region.start + size].view(dtype).copy()
     return Buffer(
         name=bound.argument.name,
         base=region.start + run.arena.layout.global_base,

@@ -8,7 +8,6 @@ memory lie in the same arena; their generic addresses lie in windows of their ow
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,7 @@ class Arena:
         self.views = {size: np.frombuffer(self._map, dtype=dtype) for size, dtype in _DTYPES.items()}
 
     @property
-    def bytes(self) -> npt.NDArray[np.uint8]:
+    def raw(self) -> npt.NDArray[np.uint8]:
         """The arena as bytes."""
         return self.views[1]
 
@@ -135,7 +134,13 @@ class Arena:
         for index in np.unique(slot).tolist():
             self.regions[index].touch(self, offsets[slot == index], size)
 
-    def clear(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Zero (offset, size) ranges."""
-        for offset, size in ranges:
+    def clear(self, offset: int, size: int) -> None:
+        """Zero ``size`` bytes; large areas are given back to the system, which zeroes them when touched."""
+        if size <= 1 << 20 or self._map is None:
             self.views[1][offset : offset + size] = 0
+            return
+        page = mmap.PAGESIZE
+        first, last = (offset + page - 1) // page * page, (offset + size) // page * page
+        self._map.madvise(mmap.MADV_DONTNEED, first, last - first)
+        self.views[1][offset:first] = 0
+        self.views[1][last : offset + size] = 0

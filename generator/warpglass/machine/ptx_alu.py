@@ -62,7 +62,7 @@ class AluOp(Op):
     def _results(self, args: list[Any]) -> Any:
         for position, fix in self.source_fixes:
             args[position] = fix(args[position])
-        out = self.fn(*args)
+        out: Any = self.fn(*args)
         if self.dest_fixes:
             out = list(out)
             for position, fix in self.dest_fixes:

@@ -28,13 +28,15 @@ DEEPEST = 4096
 @dataclass(frozen=True, slots=True)
 class Transfer:
     """One parameter or return value: ``size`` bytes between the callee's frame at ``callee`` and the caller's
-    frame at ``caller``, or the caller's register ``register`` (through ``fix``)."""
+    frame at ``caller``, or the caller's register ``register`` (through ``fix``). ``inner`` is the callee's
+    register where parameters are registers."""
 
     callee: int
     size: int
     caller: int | None = None
     register: int | None = None
     fix: Fix | None = None
+    inner: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,10 @@ class CallOp(Op):
         if callee.saved:
             m.stacks.save(callee.saved, lanes, np.repeat(depth, sel.counts))
         for transfer, value in zip(callee.params, values, strict=True):
+            if transfer.inner is not None:
+                assert value is not None
+                m.put_flat(transfer.inner, value, sel)
+                continue
             dest = _local(m, lanes, inner, transfer.callee)
             if value is None:
                 assert transfer.caller is not None
@@ -150,6 +156,11 @@ class CallOp(Op):
         """Bring back the return values of the lanes ``sel``, whose callee's frames were at ``inner``."""
         lanes = sel.flat
         for transfer in callee.returns:
+            if transfer.inner is not None:
+                assert transfer.register is not None
+                given = np.broadcast_to(m.get(transfer.inner, sel), lanes.shape)
+                m.put_flat(transfer.register, given if transfer.fix is None else transfer.fix(given), sel)
+                continue
             source = _local(m, lanes, inner, transfer.callee)
             if transfer.register is None:
                 assert transfer.caller is not None

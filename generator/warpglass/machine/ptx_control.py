@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpglass.machine.convergence import Group
     from warpglass.machine.scheduler import Machine
 
-__all__ = ["BarrierOp", "BranchOp", "ExitOp", "LastOp", "NopOp", "StopOp", "diverge"]
+__all__ = ["BarrierOp", "BranchOp", "ExitOp", "LastOp", "NopOp", "StopOp", "TrapOp", "diverge"]
 
 
 class NopOp(Op):
@@ -38,6 +38,21 @@ class StopOp(Op):
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
         """End the run."""
         m.stop(self.kind, self.message, self.pc)
+        return False
+
+
+class TrapOp(Op):
+    """``trap``."""
+
+    __slots__ = ()
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """End the run."""
+        m.findings.lanes(
+            m, "trap", on.flat, None, self.pc, kind="trap", severity="critical", category="divergence",
+            message="the kernel executes trap",
+        )  # fmt: skip
+        m.stop("trap", f"stopped at line {m.program.lines[self.pc]}: trap", self.pc)
         return False
 
 

@@ -111,6 +111,8 @@ def _up(value: int, align: int) -> int:
 def _frame(function: Function, kernel: bool) -> Frame:
     frame = Frame(FRAME_START if kernel else 0)
     for param in (*function.returns, *(() if kernel else function.params)):
+        if param.space == "reg":
+            continue
         frame.size = _up(frame.size, max(param.align, 1))
         frame.offsets[param.name] = frame.size
         frame.size += param.size

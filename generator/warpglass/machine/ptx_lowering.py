@@ -14,8 +14,8 @@ from warpglass.machine.library import library_call
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import DTYPES, Array, Op
 from warpglass.machine.ptx_alu import AluOp, CrossOp
-from warpglass.machine.ptx_calls import RetOp
-from warpglass.machine.ptx_control import BarrierOp, BranchOp, ExitOp, NopOp
+from warpglass.machine.ptx_calls import BranchTableOp, Callee, CallOp, RetOp, Transfer
+from warpglass.machine.ptx_control import BranchOp, ExitOp, LastOp, NopOp
 from warpglass.machine.ptx_layout import ModuleLayout
 from warpglass.machine.ptx_memory import LoadOp, StoreOp
 from warpglass.machine.ptx_operands import Fix, Scope, Unsupported, container_of_type
@@ -27,6 +27,8 @@ from warpglass.ptx.model import (
     Instruction,
     Module,
     Operand,
+    OperandList,
+    Param,
     Register,
     Sink,
     SpecialRegister,
@@ -35,12 +37,17 @@ from warpglass.ptx.model import (
 )  # fmt: skip
 from warpglass.ptx.opcodes import TYPE_SIZES
 
-__all__ = ["Builder", "Lowering", "table"]
+__all__ = ["TABLE", "Builder", "Lowering", "load_fix", "space_of", "type_of"]
 
 Builder = Callable[["Lowering", Instruction, int], Op]
 
 _SPACES = {
     "global": lsu.GLOBAL, "shared": lsu.SHARED, "local": lsu.LOCAL, "const": lsu.CONST, "param": lsu.PARAM,
+}  # fmt: skip
+
+
+_UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {
+    1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64,
 }  # fmt: skip
 
 
@@ -150,7 +157,7 @@ class Lowering:
     ) -> tuple[tuple[int | None, ...], tuple[Fix | None, ...], int]:
         """Registers, conversions and element size for data of type ``kind`` from ``operand``."""
         size = TYPE_SIZES.get(kind, 0)
-        dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64}.get(size)
+        dtype = _UNSIGNED.get(size)
         if dtype is None:
             raise Unsupported(f"type {kind}")
         container = container_of_type(kind)
@@ -316,7 +323,7 @@ def space_of(instruction: Instruction) -> int:
     return lsu.GENERIC
 
 
-def _type_of(instruction: Instruction) -> str:
+def type_of(instruction: Instruction) -> str:
     for part in reversed(instruction.parts):
         if part in TYPE_SIZES:
             return part
@@ -324,7 +331,7 @@ def _type_of(instruction: Instruction) -> str:
 
 
 def _ld(low: Lowering, i: Instruction, pc: int) -> Op:
-    kind = _type_of(i)
+    kind = type_of(i)
     dest, where = i.operands[0], i.operands[1]
     space, base, offset = low.address(where, space_of(i))
     registers, fixes, size = low.loaded(dest, kind)
@@ -361,7 +368,7 @@ def _fold_argument(
 
 
 def _st(low: Lowering, i: Instruction, pc: int) -> Op:
-    kind = _type_of(i)
+    kind = type_of(i)
     where, data = i.operands[0], i.operands[1]
     space, base, offset = low.address(where, space_of(i))
     registers, fixes, size = low.stored(data, kind)
@@ -371,7 +378,7 @@ def _st(low: Lowering, i: Instruction, pc: int) -> Op:
 
 
 def _cvta(low: Lowering, i: Instruction, pc: int) -> Op:
-    container = container_of_type(_type_of(i))
+    container = container_of_type(type_of(i))
     space = space_of(i)
     window = {lsu.SHARED: low.arena.layout.shared_window, lsu.LOCAL: low.arena.layout.local_window}.get(
         space, 0
@@ -421,23 +428,6 @@ def _nop(low: Lowering, i: Instruction, pc: int) -> Op:
     return NopOp(pc)
 
 
-def _bar(low: Lowering, i: Instruction, pc: int) -> Op:
-    parts = [p for p in i.parts[1:] if p not in ("aligned", "cta")]
-    if parts[:1] == ["warp"]:
-        raise Unsupported("")
-    kind = parts[0] if parts else "sync"
-    if kind not in ("sync", "arrive"):
-        raise Unsupported("")
-    numbers: list[int | None] = []
-    for operand in i.operands:
-        if not isinstance(operand, Immediate):
-            raise Unsupported("")
-        numbers.append(operand.bits)
-    barrier = numbers[0] if numbers else 0
-    assert barrier is not None
-    return BarrierOp(pc, barrier, numbers[1] if len(numbers) > 1 else None, kind == "sync")
-
-
 def _call(low: Lowering, i: Instruction, pc: int) -> Op:
     operands = list(i.operands)
     returns: tuple[Operand, ...] = ()
@@ -482,12 +472,14 @@ def _callee(
 
 
 def _transfer(low: Lowering, inner: Lowering, formal: Param, actual: Operand, back: bool) -> Transfer:
+    if formal.space == "reg":
+        return _register_transfer(low, inner, formal, actual, back)
     at = inner.frame.offsets[formal.name]
     if isinstance(actual, Symbol) and actual.name in low.frame.offsets:
         return Transfer(at, formal.size, caller=low.frame.offsets[actual.name] + actual.offset)
     if formal.size not in (1, 2, 4, 8):
         raise Unsupported("a struct in a register")
-    dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[formal.size]
+    dtype = _UNSIGNED[formal.size]
     if back:
         register = low.scope.register(actual)
         fix = load_fix(formal.size, formal.type.startswith("s"), low.scope.file.containers[register])
@@ -496,6 +488,26 @@ def _transfer(low: Lowering, inner: Lowering, formal: Param, actual: Operand, ba
         raise Unsupported("a constant as call argument")
     register, fix, _ = low.scope.source(actual, container_of_type(formal.type), formal.type)
     return Transfer(at, formal.size, register=register, fix=_then(fix, dtype))
+
+
+def _register_transfer(
+    low: Lowering, inner: Lowering, formal: Param, actual: Operand, back: bool
+) -> Transfer:
+    if inner.function.name in low.layout.recursive:
+        raise Unsupported("a recursive function with register parameters")
+    mine = inner.scope.registers[formal.name]
+    have, want = inner.scope.file.containers[mine], container_of_type(formal.type)
+    if have != want:
+        raise Unsupported("a register parameter of another width")
+    if back:
+        target = low.scope.dest(actual, want, formal.type)
+        if target is None:
+            raise Unsupported("a result that is dropped")
+        return Transfer(0, 0, register=target[0], fix=target[1], inner=mine)
+    register, fix, clock = low.scope.source(actual, want, formal.type)
+    if register < 0 or clock is not None:
+        raise Unsupported("a constant as call argument")
+    return Transfer(0, 0, register=register, fix=fix, inner=mine)
 
 
 def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
@@ -507,14 +519,10 @@ def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
     return BranchTableOp(pc, index, tuple(low.label(name) for name in names), low.join)
 
 
-_TABLE: Mapping[str, Builder] = {
-    "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret,
-    "call": _call, "brx": _brx, "bar": _bar, "barrier": _bar, "membar": _nop, "fence": _nop, "prefetch": _nop, "prefetchu": _nop,
-    "nanosleep": _nop, "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop,
-    "applypriority": _nop, "brkpt": _nop,
+#: Builders by the base of the opcode.
+TABLE: Mapping[str, Builder] = {
+    "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret, "call": _call,
+    "brx": _brx, "membar": _nop, "fence": _nop, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
+    "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop, "applypriority": _nop,
+    "brkpt": _nop,
 }  # fmt: skip
-
-
-def table(instruction: Instruction) -> Builder | None:
-    """Builder of an opcode that is not arithmetic, or None."""
-    return _TABLE.get(instruction.base)

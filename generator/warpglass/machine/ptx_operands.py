@@ -128,6 +128,10 @@ class Scope:
             else:
                 self.registers[name] = file.add(name, kind)
 
+        for param in (*function.params, *function.returns):
+            if param.space == "reg" and param.name not in self.registers:
+                self.registers[param.name] = file.add(param.name, param.type)
+
     def name_of(self, operand: Operand) -> str:
         """Register name of a register or a component of one."""
         if isinstance(operand, Component):

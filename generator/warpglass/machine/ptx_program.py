@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from warpglass.flow import Cfg, ptx_cfg
 from warpglass.machine.arguments import BoundArguments
@@ -13,10 +14,11 @@ from warpglass.machine.ptx_alu import AluOp
 from warpglass.machine.ptx_calls import RetOp
 from warpglass.machine.ptx_control import LastOp, StopOp
 from warpglass.machine.ptx_layout import ModuleLayout, symbol_address
-from warpglass.machine.ptx_lowering import Lowering, table
+from warpglass.machine.ptx_lowering import Lowering
 from warpglass.machine.ptx_operands import RegisterFile, Scope, Unsupported
 from warpglass.machine.ptx_ops import lower
-from warpglass.ptx.model import Function, Instruction, Module
+from warpglass.machine.ptx_tables import builder_of
+from warpglass.ptx.model import Component, Function, Instruction, Module, Operand, Register, Vector
 
 __all__ = ["lower_program", "stack_need"]
 
@@ -175,8 +177,24 @@ def _lower_one(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
     return op
 
 
+def _spread(lowering: Lowering, instruction: Instruction) -> Instruction:
+    """The instruction with whole vector registers written out as their components."""
+    kinds = lowering.function.registers
+    if not any(isinstance(o, Register) and "." in kinds.get(o.name, "") for o in instruction.operands):
+        return instruction
+    operands: list[Operand] = []
+    for operand in instruction.operands:
+        kind = kinds.get(operand.name, "") if isinstance(operand, Register) else ""
+        if isinstance(operand, Register) and "." in kind:
+            operands.append(Vector(tuple(Component(operand, n) for n in range(int(kind[1])))))
+        else:
+            operands.append(operand)
+    return replace(instruction, operands=tuple(operands))
+
+
 def _build(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
-    builder: Callable[[Lowering, Instruction, int], Op] | None = table(instruction)
+    instruction = _spread(lowering, instruction)
+    builder: Callable[[Lowering, Instruction, int], Op] | None = builder_of(instruction)
     if builder is not None:
         return builder(lowering, instruction, pc)
     if instruction.base == "mov":

@@ -9,6 +9,7 @@ from warpglass.machine.bits import Bools, Ints
 if TYPE_CHECKING:
     from warpglass.machine.lsu import Access
     from warpglass.machine.scheduler import Machine
+    from warpglass.machine.selection import Selection
 
 __all__ = ["RaceCheck"]
 
@@ -27,3 +28,12 @@ class RaceCheck:
 
     def write(self, m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
         """A store."""
+
+    def atomic(self, m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
+        """An atomic update."""
+
+    def warp_barrier(self, m: Machine, on: Selection) -> None:
+        """Lanes of each warp met."""
+
+    def sync(self, m: Machine, on: Selection) -> None:
+        """Lanes synchronised by other means: an mbarrier."""

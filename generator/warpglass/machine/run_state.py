@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warpglass.machine.counters import Counters
@@ -14,11 +15,21 @@ if TYPE_CHECKING:
     from warpglass.machine.program import Program
     from warpglass.machine.trace import Tracer
 
-__all__ = ["RunState"]
+__all__ = ["Area", "RunState"]
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """Arena offsets and sizes of the shared and local memory of one batch."""
+
+    shared_at: int
+    local_at: int
+    shared_size: int
+    local_size: int
 
 
 class RunState:
-    """One run. ``shared_at`` and ``local_at`` are arena offsets of the areas that batches use in turn."""
+    """One run."""
 
     def __init__(
         self,

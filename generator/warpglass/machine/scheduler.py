@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from warpglass.machine.async_copy import AsyncCopies
 from warpglass.machine.barriers import BarrierUnit
 from warpglass.machine.bits import Ints
+from warpglass.machine.cluster import ClusterBarrier
 from warpglass.machine.convergence import Group, Joins
+from warpglass.machine.mbarrier import Mbarriers
 from warpglass.machine.program import Program
 from warpglass.machine.ptx_calls import CallOp
 from warpglass.machine.ptx_control import LastOp
 from warpglass.machine.racecheck import RaceCheck
 from warpglass.machine.result import Stop
-from warpglass.machine.run_state import RunState
+from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.selection import Selection
 from warpglass.machine.spin import SpinWatch
 from warpglass.machine.stacks import CallStacks
@@ -42,12 +45,16 @@ class StopRun(Exception):
 class Machine(State):
     """A batch of blocks being executed."""
 
-    def __init__(self, program: Program, run: RunState, blocks: Ints) -> None:
-        super().__init__(program, run, blocks)
+    def __init__(self, program: Program, run: RunState, blocks: Ints, area: Area) -> None:
+        super().__init__(program, run, blocks, area)
         self.joins = Joins()
         self.barriers = BarrierUnit(self)
         self.warp_sync = WarpSync()
         self.stacks = CallStacks(self)
+        self.cluster = ClusterBarrier(self)
+        self.copies = AsyncCopies(self)
+        self.mbarriers = Mbarriers()
+        self.current_pc = 0
         self.races = RaceCheck(self)
         self.placed: list[Group] = []
         self.round = 0
@@ -108,6 +115,7 @@ class Machine(State):
         if self.live:
             self.barriers.recheck(live.rows)
             self.warp_sync.recheck(self, live.rows)
+            self.cluster.check(self, live.rows)
 
     # -- calls -------------------------------------------------------------------------------------------
 
@@ -125,7 +133,7 @@ class Machine(State):
         """One instruction of one group; True where the op placed what goes on."""
         op = self.ops[group.pc]
         sel = group.sel
-        pc = op.pc
+        pc = self.current_pc = op.pc
         on = sel if op.guard < 0 else sel.narrow(self.R[op.guard], op.negated)
         self.counters.issue(pc, sel, on)
         self.run_state.issued += sel.nrows
@@ -228,6 +236,8 @@ class Machine(State):
             self.place_rows(self.joins.force(waiting))
         else:
             self.warp_sync.unblock(self)
+            if not self.placed:
+                self.mbarriers.unblock(self)
         self.groups = self._regroup(self.placed)
         self.placed = []
         if not self.groups:
@@ -236,7 +246,8 @@ class Machine(State):
 
     def _deadlock(self) -> None:
         parts, pcs = self.barriers.explain()
-        parts += self.warp_sync.explain(self, pcs)
+        for unit in (self.warp_sync, self.cluster, self.mbarriers):
+            parts += unit.explain(self, pcs)
         shown = "; ".join(parts[:6]) + (f"; and {len(parts) - 6} more" if len(parts) > 6 else "")
         pc = max(pcs, key=lambda p: pcs[p]) if pcs else None
         message = f"deadlock: no warp can go on; waiting: {shown or 'nothing known'}"

@@ -48,6 +48,7 @@ class Selection:
         self._counts: Ints | None = None
         self._hist: Ints | None = None
         self._blend: dict[str, npt.NDArray[Any]] = {}
+        self.full = False
         if count is None:
             count = int(self.counts.sum())
         self.count = count

@@ -113,7 +113,7 @@ def cluster_rank(blocks: npt.NDArray[np.int64], launch: Any) -> npt.NDArray[np.i
     """Rank of each block in its cluster."""
     x, y, z = launch.cluster
     bx, by, bz = (_axis(blocks, launch.grid, a) for a in "xyz")
-    return bx % x + x * (by % y + y * (bz % z))
+    return np.asarray(bx % x + x * (by % y + y * (bz % z)), dtype=np.int64)
 
 
 def _ranks(blocks: npt.NDArray[np.int64], launch: Any, axis: str) -> Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from warpglass.machine.bits import FULL, Bits, Ints, popcount
 from warpglass.machine.program import DTYPES, Array, Program
-from warpglass.machine.run_state import RunState
+from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.selection import Selection
 from warpglass.machine.special import special_values
 
@@ -24,7 +24,7 @@ __all__ = ["State"]
 class State:
     """The data of a batch. ``R`` holds registers, then specials and constants; ``W`` warps, ``B`` blocks."""
 
-    def __init__(self, program: Program, run: RunState, blocks: Ints) -> None:
+    def __init__(self, program: Program, run: RunState, blocks: Ints, area: Area) -> None:
         launch = run.launch
         self.program = program
         self.ops = program.ops
@@ -49,8 +49,8 @@ class State:
         self.shared_bytes = run.shared_bytes
         self.block_of: Ints = np.repeat(np.arange(self.B, dtype=np.int64), self.wpb)
         self.shared_stride = (run.shared_bytes + 511) // 256 * 256
-        self.shared_at: int = run.extra["shared_at"]
-        self.local_at: int = run.extra["local_at"]
+        self.shared_at: int = area.shared_at
+        self.local_at: int = area.local_at
         self.local_stride: int = run.extra["local_stride"]
         self.address_cache: dict[Any, Any] = {}
         self.local: dict[str, Any] = {}
@@ -69,6 +69,16 @@ class State:
         for index, value in program.constants.items():
             self.R[index] = value
         self.is_lane = [a.shape == self.shape for a in self.R]
+
+    def cluster_peers(self) -> Ints:
+        """Blocks of the batch by block and rank in its cluster, ``[B, size]``."""
+        found: Ints | None = self.local.get("peers")
+        if found is None:
+            x, y, z = self.launch.cluster
+            size = x * y * z
+            first = np.arange(self.B, dtype=np.int64) // size * size
+            found = self.local["peers"] = first[:, None] + np.arange(size)
+        return found
 
     # -- reading -----------------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class Recorder:
         self.access_bytes = 0
         self.access_cut = False
         self.events: list[tuple[int, int, int, int]] = []
-        self.place: dict[int, int] = {}
+        self.last = 0
 
 
 class Tracer:
@@ -112,7 +112,7 @@ class Tracer:
             self.left -= count
             group_bits = sel.bits[member.index]
             mask_bits = group_bits if on is sel else self._bits(member, sel, on)
-            recorder.place["step"] = recorder.count
+            recorder.last = recorder.count
             recorder.steps.append((m.round, pc, member.warps, mask_bits, group_bits))
             recorder.count += count
 
@@ -136,7 +136,7 @@ class Tracer:
             recorder: Recorder = member.recorder
             if recorder.full:
                 continue
-            rows, base = member.rows, recorder.place["step"]
+            rows, base = member.rows, recorder.last
             if wanted is not None or recorder.values_cut:
                 chosen = (0,) if recorder.values_cut and wanted is None else wanted or ()
                 keep = np.isin(member.warps, chosen)
@@ -195,7 +195,7 @@ class Tracer:
             words = data()
             words = None if words is None else words[first:last]
             recorder.accesses.append(
-                (recorder.place["step"], kind, space, size, member.rows.shape[0], lanes, addresses, words)
+                (recorder.last, kind, space, size, member.rows.shape[0], lanes, addresses, words)
             )
             recorder.access_bytes += addresses.nbytes * 2 + (0 if words is None else words.nbytes)
             recorder.access_cut = recorder.access_bytes > ACCESS_LIMIT
@@ -207,7 +207,7 @@ class Tracer:
             recorder = member.recorder
             if recorder.full:
                 continue
-            step = recorder.place["step"]
+            step = recorder.last
             for index, warp in enumerate(member.warps.tolist()):
                 recorder.events.append((step + index, warp, barrier, kind))
 
