@@ -39,8 +39,6 @@ export class App {
     /** @type {Map<string, string[]>} */
     this.split = new Map();
     this.writing = 0;
-    /** What the benchmark reads the times of draws from. @type {{times: number[]} | null} */
-    this.waveform = null;
   }
 
   /** @param {string} action @param {() => void} run */

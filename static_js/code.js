@@ -298,7 +298,7 @@ class CodeView {
       } }, ...files.map((pane) => el('option', { value: pane.source }, this.app.source(pane.source)?.name ?? pane.source))))
       : null;
     return el('div', { class: 'tools' }, file, el('label', {}, 'Heat ', select), domButton('heat', 'Next heat column'),
-      domButton('unfix', 'Let the fixed line go', 'Unfix line'));
+      domButton('unfix', 'Unfix line'));
   }
 }
 

@@ -177,7 +177,8 @@ function memoryPart(part, app) {
         : `${sample.sectors} sectors, ${sample.sectors_ideal} at best`;
       return el('figure', { class: 'access' }, el('figcaption', {}, el('strong', {}, `${sample.label} request`), ` of `,
         el('code', {}, run.code.instructions.text[access.pc] ?? ''), `: block (${sample.block.join(', ')}), warp ${sample.warp}, ${cost}`,
-        sample.buffer ? `, buffer ${sample.buffer}` : ''), picture ?? el('p', { class: 'quiet' }, `There is no picture for ${sample.space} memory.`));
+        sample.buffer ? `, buffer ${sample.buffer}` : ''), picture ? el('div', { class: 'access-scroll', role: 'group', tabindex: 0, 'aria-label': `Picture of the ${sample.label} request` }, picture)
+          : el('p', { class: 'quiet' }, `There is no picture for ${sample.space} memory.`));
     }), access.samples.length ? null : el('p', { class: 'quiet' }, 'No request of this instruction was kept.'));
   };
   for (const row of rows) {

@@ -32,6 +32,10 @@ function navShow(launch) {
   for (const part of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('.per-launch[data-launch]'))) {
     part.hidden = Number(part.dataset.launch) !== launch;
   }
+  for (const row of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll('[data-launch-row]'))) {
+    if (Number(row.dataset.launchRow) === launch) row.setAttribute('aria-current', 'true');
+    else row.removeAttribute('aria-current');
+  }
 }
 
 /**

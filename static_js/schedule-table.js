@@ -8,7 +8,7 @@ import { WAVE_NAMES, waveCounts, waveStepAt } from './waveform-core.js';
  */
 
 const TABLE_WARPS = 64;
-const TABLE_STEPS = 60;
+const TABLE_STEPS = 300;
 /** Order of the columns: what issues first, then what waits. */
 const TABLE_STATES = [1, 2, 4, 3, 6, 5];
 

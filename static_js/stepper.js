@@ -37,8 +37,8 @@ class StepperView {
     this.speed = /** @type {HTMLSelectElement} */ (el('select', { id: 'wg-speed', 'aria-label': 'Speed' },
       ...STEPPER_SPEEDS.map(([value, label]) => el('option', { value, selected: label === 'normal' }, label))));
     this.playButton = domButton('play', 'Play', '▶ Play', { class: 'wg-button step-play' });
-    this.orderButton = domButton('order', 'Follow this warp, or the whole block in issue order', 'follows this warp', { 'aria-pressed': 'false' });
-    this.formatButton = domButton('format', 'Form of the values', 'auto');
+    this.orderButton = domButton('order', 'follows this warp', undefined, { title: 'Follow this warp, or the whole block in issue order' });
+    this.formatButton = domButton('format', 'values: auto', undefined, { title: 'Values as automatic, hexadecimal, decimal, float' });
     this.build();
   }
 
@@ -53,7 +53,7 @@ class StepperView {
       stepperPair('diverge', 'divergence', 'divergence'), stepperPair('join', 'reconvergence', 'reconvergence'),
       stepperPair('barrier', 'barrier', 'barrier'), stepperPair('release', 'barrier release', 'release'),
       stepperPair('fixed', 'step on the fixed line', 'fixed line'),
-      el('span', { class: 'tool-gap' }), el('span', { class: 'muted', id: 'wg-format-name' }, 'values'), this.formatButton);
+      el('span', { class: 'tool-gap' }), this.formatButton);
     domReplace(this.host, controls, this.slider, jumps, this.head, el('div', { class: 'step-grid' },
       el('div', { class: 'step-main' }, this.lanes, this.table),
       el('div', { class: 'step-side' }, this.stack, this.warps)), this.memory.node);
@@ -78,14 +78,13 @@ class StepperView {
     app.on('play', () => (this.timer ? this.pause() : this.play()));
     app.on('order', () => {
       this.anyWarp = !this.anyWarp;
-      this.orderButton.setAttribute('aria-pressed', String(this.anyWarp));
       domReplace(this.orderButton, this.anyWarp ? 'follows the block' : 'follows this warp');
     });
     app.on('warp-next', () => this.pickWarp(this.warp() + 1));
     app.on('warp-previous', () => this.pickWarp(this.warp() - 1));
     app.on('format', () => {
       this.format = STEPPER_FORMATS[(STEPPER_FORMATS.indexOf(this.format) + 1) % STEPPER_FORMATS.length];
-      domReplace(this.formatButton, this.format);
+      domReplace(this.formatButton, `values: ${this.format}`);
       this.show();
     });
     for (const jump of /** @type {import('./stepper-core.js').StepperJump[]} */ (['loop', 'line', 'diverge', 'join', 'fixed'])) {

@@ -68,18 +68,36 @@ _PROGRAM: list[tuple[str, str, int, int, str, str]] = [
 ]
 _TARGET = {13: 19, 22: 12, 24: 29}
 _JOIN = {13: 19, 22: 23, 24: 29}
-_BLOCKS = [(0, 12, [1], 1, None), (12, 14, [3, 2], 3, 0), (14, 19, [3], 3, 0), (19, 23, [1, 4], 4, 0),
-           (23, 25, [6, 5], 6, None), (25, 29, [6], 6, None), (29, 30, [], None, None)]  # fmt: skip
-_NAMES = [f"%r{i}" for i in range(1, 7)] + [f"%f{i}" for i in range(1, 6)] + [f"%rd{i}" for i in range(1, 7)] + ["%p1", "%p2", "%p3"]
+_BLOCKS = [
+    (0, 12, [1], 1, None),
+    (12, 14, [3, 2], 3, 0),
+    (14, 19, [3], 3, 0),
+    (19, 23, [1, 4], 4, 0),
+    (23, 25, [6, 5], 6, None),
+    (25, 29, [6], 6, None),
+    (29, 30, [], None, None),
+]
+_NAMES = (
+    [f"%r{i}" for i in range(1, 7)]
+    + [f"%f{i}" for i in range(1, 6)]
+    + [f"%rd{i}" for i in range(1, 7)]
+    + ["%p1", "%p2", "%p3"]
+)
 _TYPES = ["b32"] * 6 + ["f32"] * 5 + ["b64"] * 6 + ["pred"] * 3
 _IN, _OUT = 0x7F0000000000, 0x7F0000100000
 _HEAD = 5
 
 
 def ptx_text() -> str:
-    """The program as a listing; instruction ``pc`` stands on line ``_HEAD + pc + 1`` plus the labels before it."""
+    """The program as a listing."""
     labels = {12: "$L_loop:", 19: "$L_join:", 29: "$L_end:"}
-    lines = [".version 9.0", ".target sm_80", ".address_size 64", ".visible .entry reduce(.param .u64 reduce_param_0, .param .u64 reduce_param_1)", "{"]
+    lines = [
+        ".version 9.0",
+        ".target sm_80",
+        ".address_size 64",
+        ".visible .entry reduce(.param .u64 reduce_param_0, .param .u64 reduce_param_1)",
+        "{",
+    ]
     for pc, row in enumerate(_PROGRAM):
         if pc in labels:
             lines.append(labels[pc])
@@ -114,11 +132,21 @@ class _Warp:
 
 @dataclass
 class _Log:
-    columns: dict[str, list[int]] = field(default_factory=lambda: {k: [] for k in ("round", "warp", "pc", "mask", "group")})
-    values: dict[str, list[int]] = field(default_factory=lambda: {k: [] for k in ("step", "register", "offset", "words")})
-    accesses: dict[str, list[int]] = field(default_factory=lambda: {
-        k: [] for k in ("step", "kind", "space", "size", "mask", "offset", "addresses", "data_offset", "data")})
-    barriers: dict[str, list[int]] = field(default_factory=lambda: {k: [] for k in ("step", "round", "warp", "barrier", "kind")})
+    columns: dict[str, list[int]] = field(
+        default_factory=lambda: {k: [] for k in ("round", "warp", "pc", "mask", "group")}
+    )
+    values: dict[str, list[int]] = field(
+        default_factory=lambda: {k: [] for k in ("step", "register", "offset", "words")}
+    )
+    accesses: dict[str, list[int]] = field(
+        default_factory=lambda: {
+            k: []
+            for k in ("step", "kind", "space", "size", "mask", "offset", "addresses", "data_offset", "data")
+        }
+    )
+    barriers: dict[str, list[int]] = field(
+        default_factory=lambda: {k: [] for k in ("step", "round", "warp", "barrier", "kind")}
+    )
 
 
 def _bits(mask: np.ndarray[Any, Any]) -> int:
@@ -132,7 +160,10 @@ class _Reduction:
         self.block, self.log = block, _Log()
         self.shared = np.zeros(128, np.float32)
         self.input = (np.arange(128 * 4, dtype=np.float32) * 0.25 + 1)[block * 128 : block * 128 + 128]
-        self.warps = [_Warp({n[1:]: np.zeros(32, np.uint64) for n in _NAMES}, [_Group(0, np.ones(32, bool))]) for _ in range(warps)]
+        self.warps = [
+            _Warp({n[1:]: np.zeros(32, np.uint64) for n in _NAMES}, [_Group(0, np.ones(32, bool))])
+            for _ in range(warps)
+        ]
         self.round = 0
 
     def run(self) -> _Log:
@@ -144,11 +175,21 @@ class _Reduction:
         return self.log
 
     def issue(self, w: int, warp: _Warp) -> None:
-        ready = [g for g in warp.groups if not any(o is not g and g.pc == g.join and o.join == g.join for o in warp.groups)]
+        ready = [
+            g
+            for g in warp.groups
+            if not any(o is not g and g.pc == g.join and o.join == g.join for o in warp.groups)
+        ]
         group = ready[warp.turn % len(ready)]
         warp.turn += 1
         step = len(self.log.columns["pc"])
-        for name, value in (("round", self.round), ("warp", w), ("pc", group.pc), ("mask", _bits(group.mask)), ("group", _bits(group.mask))):
+        for name, value in (
+            ("round", self.round),
+            ("warp", w),
+            ("pc", group.pc),
+            ("mask", _bits(group.mask)),
+            ("group", _bits(group.mask)),
+        ):
             self.log.columns[name].append(value)
         self.execute(step, w, warp, group)
 
@@ -167,10 +208,19 @@ class _Reduction:
         if name.startswith("rd"):
             log["words"].extend(int(v) >> 32 for v in new)
 
-    def access(self, step: int, kind: int, space: int, mask: np.ndarray[Any, Any], addresses: Any, data: Any = None) -> None:
+    def access(
+        self, step: int, kind: int, space: int, mask: np.ndarray[Any, Any], addresses: Any, data: Any = None
+    ) -> None:
         log = self.log.accesses
-        for name, value in (("step", step), ("kind", kind), ("space", space), ("size", 4), ("mask", _bits(mask)),
-                            ("offset", len(log["addresses"])), ("data_offset", 0xFFFFFFFF if data is None else len(log["data"]))):  # fmt: skip
+        for name, value in (
+            ("step", step),
+            ("kind", kind),
+            ("space", space),
+            ("size", 4),
+            ("mask", _bits(mask)),
+            ("offset", len(log["addresses"])),
+            ("data_offset", 0xFFFFFFFF if data is None else len(log["data"])),
+        ):
             log[name].append(value)
         live = np.flatnonzero(mask)
         log["addresses"].extend(int(np.broadcast_to(addresses, 32)[lane]) for lane in live)
@@ -206,11 +256,23 @@ class _Reduction:
             self.access(step, 1, 1, mask, r["r4"], raw(data))
             self.shared[(r["r4"] // 4).astype(int)[mask]] = data[mask]
         elif pc in (10, 19):
-            for name, value in (("step", step), ("round", self.round), ("warp", w), ("barrier", 0), ("kind", 0)):
+            for name, value in (
+                ("step", step),
+                ("round", self.round),
+                ("warp", w),
+                ("barrier", 0),
+                ("kind", 0),
+            ):
                 self.log.barriers[name].append(value)
             warp.waiting = True
             if all(other.waiting or not other.groups for other in self.warps):
-                for name, value in (("step", step), ("round", self.round), ("warp", w), ("barrier", 0), ("kind", 2)):
+                for name, value in (
+                    ("step", step),
+                    ("round", self.round),
+                    ("warp", w),
+                    ("barrier", 0),
+                    ("kind", 2),
+                ):
                     self.log.barriers[name].append(value)
                 for other in self.warps:
                     other.waiting = False
@@ -275,32 +337,59 @@ def _sectors(addresses: list[int]) -> int:
 def _trace(block: int) -> dict[str, Any]:
     log = _Reduction(block).run()
     return {
-        "block": [block, 0, 0], "index": block, "warps": 4, "threads": 128, "steps": len(log.columns["pc"]),
-        "rounds": log.columns["round"][-1] + 1, "truncated": False, "columns": log.columns,
+        "block": [block, 0, 0],
+        "index": block,
+        "warps": 4,
+        "threads": 128,
+        "steps": len(log.columns["pc"]),
+        "rounds": log.columns["round"][-1] + 1,
+        "truncated": False,
+        "columns": log.columns,
         "values": {"names": _NAMES, "types": _TYPES, **log.values, "warps": [0, 1, 2, 3], "complete": True},
-        "accesses": {**log.accesses, "complete": True}, "barriers": log.barriers,
-    }  # fmt: skip
+        "accesses": {**log.accesses, "complete": True},
+        "barriers": log.barriers,
+    }
 
 
 def _instructions() -> dict[str, Any]:
     index = {name[1:]: i for i, name in enumerate(_NAMES)}
     rows = _PROGRAM
     return {
-        "line": _lines(), "opcode": [row[0].split()[1 if row[0].startswith("@") else 0] for row in rows],
-        "text": [row[0] for row in rows], "kind": [row[1] for row in rows], "source": [0] * len(rows),
+        "line": _lines(),
+        "opcode": [row[0].split()[1 if row[0].startswith("@") else 0] for row in rows],
+        "text": [row[0] for row in rows],
+        "kind": [row[1] for row in rows],
+        "source": [0] * len(rows),
         "source_line": [row[2] if row[2] != 3 else 13 for row in rows],
         "inlined": [[[0, 3], [0, 13]] if row[2] == 3 else None for row in rows],
         "block": [row[3] for row in rows],
         "live": [min(2 + pc, 9) if pc < 10 else 7 if pc < 20 else 4 for pc in range(len(rows))],
         "reads": [[index[r] for r in row[4].split()] for row in rows],
-        "writes": [[index[r] for r in row[5].split()] for row in rows], "control": [None] * len(rows),
-    }  # fmt: skip
+        "writes": [[index[r] for r in row[5].split()] for row in rows],
+        "control": [None] * len(rows),
+    }
 
 
 def _profile(trace: dict[str, Any]) -> dict[str, list[int]]:
     count = len(_PROGRAM)
-    names = ("warp_executed", "warp_on", "thread_executed", "thread_active", "requests", "sectors", "sectors_ideal", "wavefronts",
-             "wavefronts_ideal", "broadcasts", "bytes", "bytes_distinct", "atomic_addresses", "branch_uniform", "branch_divergent", "branch_taken")  # fmt: skip
+    names = (
+        "warp_executed",
+        "warp_on",
+        "thread_executed",
+        "thread_active",
+        "requests",
+        "sectors",
+        "sectors_ideal",
+        "wavefronts",
+        "wavefronts_ideal",
+        "broadcasts",
+        "bytes",
+        "bytes_distinct",
+        "atomic_addresses",
+        "branch_uniform",
+        "branch_divergent",
+        "branch_taken",
+    )
     profile = {name: [0] * count for name in names}
     for pc, mask, group in zip(*(trace["columns"][n] for n in ("pc", "mask", "group")), strict=True):
         profile["warp_executed"][pc] += 1
@@ -331,19 +420,50 @@ def _memory(profile: dict[str, list[int]]) -> list[dict[str, Any]]:
         strided = pc == 18
         addresses = [(128 * lane if strided else 4 * lane) + (0 if shared else _IN) for lane in range(32)]
         wavefronts = 32 if strided else 1
-        sample = {"label": "first", "block": [0, 0, 0], "warp": 0, "space": "shared" if shared else "global", "size": 4, "mask": 0xFFFFFFFF,
-                  "addresses": addresses, "buffer": None if shared else "in", "base": 0 if shared else _IN,
-                  "sectors": 0 if shared else 4, "sectors_ideal": 0 if shared else 4,
-                  "wavefronts": wavefronts if shared else 0, "wavefronts_ideal": 1 if shared else 0}  # fmt: skip
+        sample = {
+            "label": "first",
+            "block": [0, 0, 0],
+            "warp": 0,
+            "space": "shared" if shared else "global",
+            "size": 4,
+            "mask": 0xFFFFFFFF,
+            "addresses": addresses,
+            "buffer": None if shared else "in",
+            "base": 0 if shared else _IN,
+            "sectors": 0 if shared else 4,
+            "sectors_ideal": 0 if shared else 4,
+            "wavefronts": wavefronts if shared else 0,
+            "wavefronts_ideal": 1 if shared else 0,
+        }
         requests = profile["requests"][pc]
-        rows.append({
-            "pc": pc, "source": 0, "line": line, "operation": kind, "space": "shared" if shared else "global", "width": 4, "requests": requests,
-            "sectors": None if shared else profile["sectors"][pc], "sectors_ideal": None if shared else profile["sectors_ideal"][pc],
-            "wavefronts": requests * wavefronts if shared else None, "wavefronts_ideal": requests if shared else None,
-            "conflicts": requests * (wavefronts - 1) if shared else None, "lanes": profile["thread_executed"][pc] / profile["warp_executed"][pc],
-            "broadcasts": 0, "bytes": profile["bytes"][pc], "atomic_addresses": None,
-            "samples": [sample, {**sample, "label": "worst", "addresses": [a * 2 if shared else a + 4 * (a & 28) for a in addresses]}],
-        })  # fmt: skip
+        rows.append(
+            {
+                "pc": pc,
+                "source": 0,
+                "line": line,
+                "operation": kind,
+                "space": "shared" if shared else "global",
+                "width": 4,
+                "requests": requests,
+                "sectors": None if shared else profile["sectors"][pc],
+                "sectors_ideal": None if shared else profile["sectors_ideal"][pc],
+                "wavefronts": requests * wavefronts if shared else None,
+                "wavefronts_ideal": requests if shared else None,
+                "conflicts": requests * (wavefronts - 1) if shared else None,
+                "lanes": profile["thread_executed"][pc] / profile["warp_executed"][pc],
+                "broadcasts": 0,
+                "bytes": profile["bytes"][pc],
+                "atomic_addresses": None,
+                "samples": [
+                    sample,
+                    {
+                        **sample,
+                        "label": "worst",
+                        "addresses": [a * 2 if shared else a + 4 * (a & 28) for a in addresses],
+                    },
+                ],
+            }
+        )
     return rows
 
 
@@ -357,41 +477,132 @@ def _launch(number: int, trace_blocks: list[int], label: str) -> dict[str, Any]:
         for name, column in profile.items():
             row[name] += column[pc]
     executed = profile["warp_executed"]
-    finding = {"kind": "divergence", "severity": "warning", "category": "divergence", "message": "the branch splits the warp in its last five iterations",
-               "evidence": "executed", "count": 5, "pc": 13, "source": 0, "line": 12, "block": [0, 0, 0], "thread": [16, 0, 0], "address": None,
-               "step": 120, "worst_step": 150, "trace": 0, "detail": {}}  # fmt: skip
-    conflict = {**finding, "kind": "bank-conflict", "severity": "info", "category": "memory", "message": "stores of a column hit one bank", "pc": 18, "line": 13}
+    finding = {
+        "kind": "divergence",
+        "severity": "warning",
+        "category": "divergence",
+        "message": "the branch splits the warp in its last five iterations",
+        "evidence": "executed",
+        "count": 5,
+        "pc": 13,
+        "source": 0,
+        "line": 12,
+        "block": [0, 0, 0],
+        "thread": [16, 0, 0],
+        "address": None,
+        "step": 120,
+        "worst_step": 150,
+        "trace": 0,
+        "detail": {},
+    }
+    conflict = {
+        **finding,
+        "kind": "bank-conflict",
+        "severity": "info",
+        "category": "memory",
+        "message": "stores of a column hit one bank",
+        "pc": 18,
+        "line": 13,
+    }
     code = {
-        "source": 1, "instructions": instructions,
-        "blocks": [{"start": s, "end": e, "successors": n, "ipdom": j, "loop": p} for s, e, n, j, p in _BLOCKS],
-        "loops": [{"header": 1, "blocks": [1, 2, 3], "depth": 1, "trips": 7}], "registers": {"names": _NAMES, "types": _TYPES},
-    }  # fmt: skip
+        "source": 1,
+        "instructions": instructions,
+        "blocks": [
+            {"start": s, "end": e, "successors": n, "ipdom": j, "loop": p} for s, e, n, j, p in _BLOCKS
+        ],
+        "loops": [{"header": 1, "blocks": [1, 2, 3], "depth": 1, "trips": 7}],
+        "registers": {"names": _NAMES, "types": _TYPES},
+    }
     run = {
-        "isa": "ptx", "complete": True, "stopped": None, "blocks": {"executed": 4, "total": 4, "traced": trace_blocks},
-        "numbers": [{"name": "Warp instructions", "value": sum(executed), "unit": "1", "evidence": "executed", "rule": "counted", "scope": "grid"}],
-        "findings": [finding, conflict], "printed": [], "assumptions": [], "code": code, "profile": profile,
-        "active_histogram": [[0] * 32 + [n] for n in executed], "lines": list(lines.values()), "memory": _memory(profile), "branches": [],
-        "mix": [{"opcode": "add.f32", "kind": "fpu", "warp": executed[17], "thread": profile["thread_executed"][17]}],
-        "buffers": [{"name": "in", "base": _IN, "size": 2048, "dtype": "float32", "given": True, "touched": [0, 2048]},
-                    {"name": "out", "base": _OUT, "size": 16, "dtype": "float32", "given": True, "touched": [0, 16]}],
+        "isa": "ptx",
+        "complete": True,
+        "stopped": None,
+        "blocks": {"executed": 4, "total": 4, "traced": trace_blocks},
+        "numbers": [
+            {
+                "name": "Warp instructions",
+                "value": sum(executed),
+                "unit": "1",
+                "evidence": "executed",
+                "rule": "counted",
+                "scope": "grid",
+            }
+        ],
+        "findings": [finding, conflict],
+        "printed": [],
+        "assumptions": [],
+        "code": code,
+        "profile": profile,
+        "active_histogram": [[0] * 32 + [n] for n in executed],
+        "lines": list(lines.values()),
+        "memory": _memory(profile),
+        "branches": [],
+        "mix": [
+            {
+                "opcode": "add.f32",
+                "kind": "fpu",
+                "warp": executed[17],
+                "thread": profile["thread_executed"][17],
+            }
+        ],
+        "buffers": [
+            {
+                "name": "in",
+                "base": _IN,
+                "size": 2048,
+                "dtype": "float32",
+                "given": True,
+                "touched": [0, 2048],
+            },
+            {"name": "out", "base": _OUT, "size": 16, "dtype": "float32", "given": True, "touched": [0, 16]},
+        ],
         "traces": traces,
-    }  # fmt: skip
+    }
     return {
-        "id": number, "label": label, "kernel": {"name": "_Z6reducePKfPf", "demangled": "reduce(float const*, float*)", "bare": "reduce"}, "arch": "sm_80",
-        "gpu": None, "launch": {"grid": [4, 1, 1], "block": [128, 1, 1], "cluster": [1, 1, 1], "shared_bytes": 0, "args": [], "origin": {}},
-        "compile": None, "runs": [run], "primary": 0,
-    }  # fmt: skip
+        "id": number,
+        "label": label,
+        "kernel": {"name": "_Z6reducePKfPf", "demangled": "reduce(float const*, float*)", "bare": "reduce"},
+        "arch": "sm_80",
+        "gpu": None,
+        "launch": {
+            "grid": [4, 1, 1],
+            "block": [128, 1, 1],
+            "cluster": [1, 1, 1],
+            "shared_bytes": 0,
+            "args": [],
+            "origin": {},
+        },
+        "compile": None,
+        "runs": [run],
+        "primary": 0,
+    }
 
 
 def reduce_report(launches: int = 2) -> dict[str, Any]:
     """Two launches of the reduction, the first with two traced blocks."""
     return {
-        "schema": "warpglass-report/1", "tool": {"name": "warpglass", "version": "0.0.0"}, "title": "Reduction", "notes": None, "options": {},
-        "assumptions": [], "inputs": [{"id": 0, "name": "reduce.cu", "kind": "cuda", "sha256": "0" * 64, "bytes": len(CUDA)}],
-        "sources": [{"id": 0, "name": "reduce.cu", "language": "cuda", "text": CUDA, "input": 0, "own": True},
-                    {"id": 1, "name": "reduce.ptx", "language": "ptx", "text": ptx_text(), "input": None, "own": False}],
-        "launches": [_launch(0, [0, 1], "first"), _launch(1, [0], "second")][:launches], "sections": [], "tools": [],
-    }  # fmt: skip
+        "schema": "warpglass-report/1",
+        "tool": {"name": "warpglass", "version": "0.0.0"},
+        "title": "Reduction",
+        "notes": None,
+        "options": {},
+        "assumptions": [],
+        "inputs": [{"id": 0, "name": "reduce.cu", "kind": "cuda", "sha256": "0" * 64, "bytes": len(CUDA)}],
+        "sources": [
+            {"id": 0, "name": "reduce.cu", "language": "cuda", "text": CUDA, "input": 0, "own": True},
+            {
+                "id": 1,
+                "name": "reduce.ptx",
+                "language": "ptx",
+                "text": ptx_text(),
+                "input": None,
+                "own": False,
+            },
+        ],
+        "launches": [_launch(0, [0, 1], "first"), _launch(1, [0], "second")][:launches],
+        "sections": [],
+        "tools": [],
+    }
 
 
 def busy_report(steps: int = 1_000_000, warps: int = 32) -> dict[str, Any]:
@@ -410,10 +621,24 @@ def busy_report(steps: int = 1_000_000, warps: int = 32) -> dict[str, Any]:
     narrow = (part[when // len(body), warp] == 0) & np.isin(pc, (14, 15, 16, 17, 18))
     mask = np.where(narrow, 0x0000FFFF, 0xFFFFFFFF)
     trace = {
-        "block": [0, 0, 0], "index": 0, "warps": warps, "threads": 32 * warps, "steps": count, "rounds": rounds, "truncated": False,
-        "columns": {"round": when.tolist(), "warp": warp.tolist(), "pc": pc.tolist(), "mask": mask.tolist(), "group": mask.tolist()},
-        "values": None, "accesses": None, "barriers": None,
-    }  # fmt: skip
+        "block": [0, 0, 0],
+        "index": 0,
+        "warps": warps,
+        "threads": 32 * warps,
+        "steps": count,
+        "rounds": rounds,
+        "truncated": False,
+        "columns": {
+            "round": when.tolist(),
+            "warp": warp.tolist(),
+            "pc": pc.tolist(),
+            "mask": mask.tolist(),
+            "group": mask.tolist(),
+        },
+        "values": None,
+        "accesses": None,
+        "barriers": None,
+    }
     run = report["launches"][0]["runs"][0]
     run["traces"] = [trace]
     run["findings"] = []
