@@ -75,8 +75,8 @@ stamp=$venv/.setup-$mode
 want=$(cat pyproject.toml scripts/setup.sh scripts/missing_tools.py | sha256sum | cut -d' ' -f1)
 if [ "$(cat "$stamp" 2>/dev/null)" != "$want" ] || ! "$py" -c 'import warpglass' 2>/dev/null; then
     say "python packages"
-    "$py" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=23.1' >&2
-    "$py" -m pip install --quiet --disable-pip-version-check -e ".$extras" >&2
+    "$py" -m pip install -qq --disable-pip-version-check --upgrade 'pip>=23.1' >&2
+    "$py" -m pip install -qq --disable-pip-version-check -e ".$extras" >&2
     printf '%s\n' "$want" >"$stamp"
 fi
 
@@ -84,7 +84,7 @@ fi
 mapfile -t wheels < <("$py" scripts/missing_tools.py)
 if [ ${#wheels[@]} -gt 0 ]; then
     say "CUDA tools: ${wheels[*]}"
-    "$py" -m pip install --quiet --disable-pip-version-check "${wheels[@]}" >&2
+    "$py" -m pip install -qq --disable-pip-version-check "${wheels[@]}" >&2
 fi
 
 if [ "$mode" = test ] && [ -f package-lock.json ]; then

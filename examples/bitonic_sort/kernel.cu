@@ -12,6 +12,7 @@ __global__ void __launch_bounds__(kKeys / 2) bitonic_sort(unsigned* keys) {
     shared[threadIdx.x + kKeys / 2] = block_keys[threadIdx.x + kKeys / 2];
     __syncthreads();
     for (int run = 2; run <= kKeys; run *= 2) {
+#pragma unroll 1  // one copy of the step is easier to follow
         for (int distance = run / 2; distance > 0; distance /= 2) {
             const int low = 2 * threadIdx.x - (threadIdx.x & (distance - 1));
             const int high = low + distance;
