@@ -7,7 +7,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
 from warpglass.machine.ptx_ops import LaneOp, WarpOp, lower
-from warpglass.ptx.model import Instruction, Pair, Register, Vector
+from warpglass.ptx.model import Component, Instruction, Negated, Pair, Register, Vector
 
 #: A list of lanes shrinks slowly and a failing lane is printed anyway, so failures are not shrunk.
 FAST = settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.generate))
@@ -16,7 +16,7 @@ DTYPES = {"pred": np.bool_, "b16": np.uint16, "b32": np.uint32, "b64": np.uint64
 
 
 def instruction(opcode: str, shape: str) -> Instruction:
-    """``shape`` is one word an operand: r, p, v2, v4 …"""
+    """``shape`` is one word an operand: r, p, v2, v4, r:b0, -r …"""
     count = 0
 
     def fresh() -> Register:
@@ -28,6 +28,10 @@ def instruction(opcode: str, shape: str) -> Instruction:
     for word in shape.split():
         if word == "p":
             operands.append(Pair(fresh(), fresh()))
+        elif ":" in word or word[0] == "-":
+            _, _, part = word.removeprefix("-").partition(":")
+            operand = Component(fresh(), 0, part) if part else fresh()
+            operands.append(Negated(operand, arithmetic=True) if word[0] == "-" else operand)
         elif word[0] == "v":
             operands.append(Vector(tuple(fresh() for _ in range(int(word[1:])))))
         else:
@@ -55,7 +59,7 @@ def _mask(kind: str) -> int:
 
 
 def run(opcode: str, *sources, shape: str | None = None):
-    """Results of a lane opcode on lists of patterns: a list of ints, or a tuple of lists for several results."""
+    """Results of a lane opcode on lists of patterns: a list of ints, or a tuple of lists for several."""
     op = lowered(opcode, shape or "r " * (1 + len(sources)))
     assert isinstance(op, LaneOp)
     inputs = arrays(op, sources)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from machine import scalar_reference as ref
 from machine.lanes import FAST, lowered
-
 from warpglass.machine.ptx_ops import WarpOp
 
 WORDS = st.lists(st.integers(0, 2**32 - 1), min_size=64, max_size=64)
@@ -55,7 +56,12 @@ def source_lane(mode, lane, b, c):
 
 
 @pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
-@given(WORDS, st.lists(st.integers(0, 40), min_size=64, max_size=64), st.sampled_from([1, 2, 4, 8, 16, 32]), MASKS)
+@given(
+    WORDS,
+    st.lists(st.integers(0, 40), min_size=64, max_size=64),
+    st.sampled_from([1, 2, 4, 8, 16, 32]),
+    MASKS,
+)
 @FAST
 def test_shfl(mode, a, b, width, masks):
     clamp = 0 if mode == "up" else 31
@@ -80,7 +86,9 @@ def test_shfl_old_form_and_immediates():
     lane = np.arange(32, dtype=np.uint32)[None]
     (value,) = call("shfl.down.b32", "r r r r", mask, lane, np.uint32(16), np.uint32(31))
     assert value[0].tolist() == [*range(16, 32), *range(16, 32)]
-    value, p = call("shfl.sync.bfly.b32", "p r r r r", mask, lane, np.uint32(1), np.uint32(31), np.uint32(0xFFFFFFFF))
+    value, p = call(
+        "shfl.sync.bfly.b32", "p r r r r", mask, lane, np.uint32(1), np.uint32(31), np.uint32(0xFFFFFFFF)
+    )
     assert value[0].tolist() == [i ^ 1 for i in range(32)]
     assert p.all()
 
@@ -140,7 +148,9 @@ def s32(v):
 def test_redux_on_integers(a, masks, split):
     mask = lanes(masks)
     if split:
-        members = np.broadcast_to(np.where(np.arange(32) % 2 == 0, 0x55555555, 0xAAAAAAAA).astype(np.uint32), (2, 32))
+        members = np.broadcast_to(
+            np.where(np.arange(32) % 2 == 0, 0x55555555, 0xAAAAAAAA).astype(np.uint32), (2, 32)
+        )
     else:
         members = np.broadcast_to(np.array(masks, dtype=np.uint32)[:, None], (2, 32))
     rules = {
@@ -171,10 +181,12 @@ def test_redux_on_integers(a, masks, split):
 def test_redux_on_floats(a, masks):
     mask = lanes(masks)
     members = np.broadcast_to(np.array(masks, dtype=np.uint32)[:, None], (2, 32))
-    for base, absolute, nan in [(b, x, n) for b in ("min", "max") for x in ("", ".abs") for n in ("", ".NaN")]:
+    for base, absolute, nan in product(("min", "max"), ("", ".abs"), ("", ".NaN")):
         (got,) = call(f"redux.sync.{base}{absolute}{nan}.f32", "r r r", mask, grid(a), members)
         for w in range(2):
-            values = [a[w * 32 + i] & (0x7FFFFFFF if absolute else 0xFFFFFFFF) for i in range(32) if mask[w, i]]
+            values = [
+                a[w * 32 + i] & (0x7FFFFFFF if absolute else 0xFFFFFFFF) for i in range(32) if mask[w, i]
+            ]
             numbers = [v for v in values if not ref.is_nan(v, "f32")]
 
             def key(v):

@@ -8,10 +8,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from warpglass.machine.ptx_ops import arithmetic, conversion, floating, logic, move, predicate, tensor, warp
+from warpglass.machine.ptx_ops import (
+    arithmetic,
+    conversion,
+    floating,
+    logic,
+    move,
+    predicate,
+    tensor,
+    video,
+    warp,
+)
 from warpglass.machine.ptx_ops.model import CARRY, LaneOp, WarpOp
 from warpglass.machine.ptx_ops.opcode import Meaning, Shape, Table, container, kind_of, parse_opcode
-from warpglass.ptx.model import Instruction, Operand, Pair, Register, Vector
+from warpglass.ptx.model import Component, Instruction, Negated, Operand, Pair, Register, Vector
 
 __all__ = ["LaneOp", "WarpOp", "lower"]
 
@@ -24,6 +34,7 @@ _TABLES: tuple[Table, ...] = (
     move.TABLE,
     warp.TABLE,
     tensor.TABLE,
+    video.TABLE,
 )
 _TABLE = {key: builder for table in _TABLES for key, builder in table.items()}
 
@@ -31,12 +42,22 @@ _TABLE = {key: builder for table in _TABLES for key, builder in table.items()}
 def _shape(operand: Operand) -> str:
     if isinstance(operand, Vector):
         return f"v{len(operand.elements)}"
-    return "p" if isinstance(operand, Pair) else "r"
+    if isinstance(operand, Pair):
+        return "p"
+    if isinstance(operand, Negated) and operand.arithmetic:
+        return "-" + _shape(operand.operand)
+    if isinstance(operand, Component) and operand.selector:
+        return f"r:{operand.selector}"
+    return "r"
 
 
 def _flat(operand: Operand) -> tuple[Operand, ...]:
     if isinstance(operand, Vector):
         return operand.elements
+    if isinstance(operand, Negated) and operand.arithmetic:
+        return _flat(operand.operand)
+    if isinstance(operand, Component) and operand.selector:
+        return (operand.register,)  # the function picks the part
     return (operand.first, operand.second) if isinstance(operand, Pair) else (operand,)
 
 

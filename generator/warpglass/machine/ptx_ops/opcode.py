@@ -10,7 +10,8 @@ from warpglass.machine.ptx_ops.model import LaneFunction
 
 __all__ = ["Builder", "Meaning", "Opcode", "Shape", "Table", "container", "kind_of", "parse_opcode", "width"]
 
-#: What stands at each operand position: "r" one value, "v2", "v4" … a vector, "p" a pair ``d|p``.
+#: What stands at each operand position: "r" one value, "v2", "v4" … a vector, "p" a pair ``d|p``,
+#: "r:b0" a part of a register (video instructions), with "-" in front where it is negated.
 Shape = tuple[str, ...]
 
 _TYPE = re.compile(
