@@ -32,6 +32,7 @@ GOOD = ".visible .entry good(.param .u32 a)\n{\n\t.reg .b32 %r<3>;\n\tadd.u32 %r
         ("\t@ 5 ret;", 7, 4, "expected a predicate, found '5'"),
         ("\t.reg .wrong %q;", 7, 7, "unknown type or state space '.wrong'"),
         ("\tret", 8, 1, "expected ';' at the end of an instruction"),
+        ("\tbrx.idx %r1, bad_param_0;", 7, 2, "'brx' without a '.branchtargets' of the function"),
         ("t: .branchtargets NO;\n\tbrx.idx %r1, t;", 7, 1, "'NO' is no label of the function"),
     ],
 )

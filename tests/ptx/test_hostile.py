@@ -155,8 +155,14 @@ MEGABYTE = 1 << 18
         "Fatbin ptx code:\n" * (MEGABYTE // 17),
         ("Fatbin ptx code:\n.version 1.0\n" * (MEGABYTE // 30)),
         "\n" * MEGABYTE,
+        HEAD
+        + ".entry k { .reg .b32 %r; L: t: .branchtargets "
+        + ",".join(["L"] * 20000)
+        + ";\n"
+        + "brx.idx %r, t;\n" * 20000
+        + "}",
     ],
-    ids=range(45),
+    ids=range(46),
 )  # fmt: skip
 def test_a_megabyte_of_anything_ends(text: str) -> None:
     survives(text)

@@ -11,6 +11,9 @@ from warpglass.ptx.opcodes import KNOWN_OPCODES, is_special
 
 __all__ = ["Resolved", "resolve"]
 
+#: Targets of all ``brx.idx`` of a function together: many branches may share one large table.
+_MOST_WAYS = 1 << 19
+
 _PREDEFINED = frozenset({"_", "WARP_SZ"})
 
 #: Opcodes that access ``array[i]``; elsewhere it is the element's address.
@@ -45,6 +48,7 @@ def resolve(body: Body, variables: Mapping[str, Variable], module_names: Set[str
             if target not in body.names.labels:
                 raise body.source.error(f"'{target[:60]}' is no label of the function", table.start)
     _check_branches(body, instructions)
+    _check_tables(body, instructions, branches)
     return Resolved(tuple(instructions), branches, calls)
 
 
@@ -109,6 +113,19 @@ def _check_branches(body: Body, instructions: list[Instruction]) -> None:
             if not isinstance(target, Symbol) or target.name not in labels:
                 shown = f"'{target.name[:60]}'" if isinstance(target, Symbol) else "its target"
                 raise _error_at(body, index, f"{shown} is no label of the function")
+
+
+def _check_tables(body: Body, instructions: list[Instruction], branches: Targets) -> None:
+    """Every ``brx.idx`` names a table, and all ways together stay within what a graph can hold."""
+    ways = 0
+    for index, instruction in enumerate(instructions):
+        if instruction.opcode[:3] == "brx" and instruction.base == "brx":
+            table = instruction.operands[-1] if instruction.operands else None
+            if not isinstance(table, Symbol) or table.name not in branches:
+                raise _error_at(body, index, "'brx' without a '.branchtargets' of the function")
+            ways += len(branches[table.name])
+            if ways > _MOST_WAYS:
+                raise _error_at(body, index, f"more than {_MOST_WAYS} branch targets in one function")
 
 
 def _error_at(body: Body, index: int, message: str) -> ParseError:
