@@ -25,6 +25,8 @@ TITLE = "Schedule"
 
 #: Slices of the static figure, of the first launch and of each other.
 BUCKETS = (320, 160)
+#: Warps times slices: what the figure may cost in bytes, however busy the trace.
+MAX_CELLS = 3600
 #: Warps drawn in the static figure; the table lists no more either.
 MAX_WARPS = 64
 _WIDTH, _ROW, _LEFT = 960, 14, 56
@@ -45,7 +47,9 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any] | None:
     if found is None:
         return None
     run, trace = found
-    result = states(trace, run["code"]["instructions"]["kind"], BUCKETS[index > 0])
+    drawn = max(1, min(MAX_WARPS, int(trace["warps"])))
+    buckets = max(60, min(BUCKETS[index > 0], MAX_CELLS // drawn))
+    result = states(trace, run["code"]["instructions"]["kind"], buckets)
     warps = min(MAX_WARPS, len(result.dominant))
     return {
         "index": index,
