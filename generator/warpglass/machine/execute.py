@@ -14,8 +14,9 @@ from warpglass.machine.launch import Launch
 from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.program import Program
+from warpglass.machine.ptx_dataflow import report_static
 from warpglass.machine.ptx_layout import called_names, fill_globals, lay_out
-from warpglass.machine.ptx_program import lower_program, stack_need
+from warpglass.machine.ptx_program import lower_program, shared_unit, stack_need
 from warpglass.machine.regions import MemoryLimitError, Region
 from warpglass.machine.result import Buffer, RunResult, Stop
 from warpglass.machine.run_state import Area, RunState
@@ -108,6 +109,7 @@ def execute(
     program = lower_program(module, kernel, layout, arena, arguments)
     run = RunState(program, launch, options, arena, findings, tracer)
     run.extra["local_stride"] = local_stride
+    run.extra["shared_unit"] = shared_unit(program.ops)
     if grid_sync:
         address = workspace + arena.layout.global_base
         run.extra.update({"%envreg1": address >> 32, "%envreg2": address & 0xFFFFFFFF})
@@ -117,6 +119,7 @@ def execute(
         run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
     run.assume("all blocks progress fairly, as if all of them were resident")
     stopped, executed = _run_all(run, program, launch, at_once, areas)
+    report_static(run, program, layout)
     return _result(run, program, launch, arguments, stopped, executed)
 
 
@@ -175,6 +178,7 @@ def _run_all(
                 active.appendleft((Machine(program, run, order[start : start + at_once], area), area))
             machine, area = active.popleft()
             if machine.run(TURN):
+                machine.races.finish(machine)
                 executed += machine.B
                 run.arena.clear(area.shared_at, area.shared_size)
                 run.arena.clear(area.local_at, area.local_size)

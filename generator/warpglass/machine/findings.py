@@ -30,6 +30,7 @@ class _Held:
     thread: Dim3 | None = None
     address: int | None = None
     step: int | None = None
+    evidence: str = "executed"
     detail: dict[str, object] = field(default_factory=dict)
 
 
@@ -79,6 +80,23 @@ class Findings:
             address=None if addresses is None else int(addresses[0]), **more,
         )  # fmt: skip
 
+    def static(
+        self,
+        key: str,
+        pc: int,
+        line: int,
+        count: int,
+        *,
+        kind: str,
+        severity: str,
+        category: str,
+        message: str,
+    ) -> None:
+        """A finding read from the code, of an instruction that was executed ``count`` times."""
+        held = _Held(kind, severity, category, message, count, pc, line)
+        held.evidence = "static"
+        self._held.setdefault((key, pc), held)
+
     def deadlock(self, m: Machine, message: str, pc: int | None) -> None:
         """Nothing can go on."""
         self.add(
@@ -123,7 +141,7 @@ class Findings:
         )
         return tuple(
             Finding(
-                kind=h.kind, severity=h.severity, category=h.category, message=h.message, evidence="executed",
+                kind=h.kind, severity=h.severity, category=h.category, message=h.message, evidence=h.evidence,
                 count=h.count, pc=h.pc, line=h.line, block=h.block, thread=h.thread, address=h.address,
                 step=h.step, detail=h.detail,
             )

@@ -41,33 +41,41 @@ class Access:
     """
 
     __slots__ = (
-        "counts",
-        "high",
-        "index",
-        "low",
-        "low_bits",
-        "on",
-        "own",
-        "scaled",
-        "space",
-        "version",
-        "wild",
-    )
+        "_lanes", "_shadow", "counts", "high", "index", "low", "low_bits", "on", "own", "remote", "scaled",
+        "space", "version", "wild",
+    )  # fmt: skip
 
     def __init__(
-        self, space: int, on: Selection, index: Ints, own: Ints, version: int, wild: Bools | None
-    ) -> None:
+        self, space: int, on: Selection, index: Ints, own: Ints, version: int, wild: Bools | None,
+        remote: bool = False,
+    ) -> None:  # fmt: skip
         self.space = space
         self.on = on
         self.index = index
         self.own = own
         self.version = version
         self.wild = wild
+        self.remote = remote
         self.low = int(own.min())
         self.high = int(own.max())
         self.low_bits = int(np.bitwise_or.reduce(own.reshape(-1) & 31))
         self.scaled: dict[int, Ints] = {0: index}
         self.counts: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._lanes: Ints | None = None
+        self._shadow: Ints | None = None
+
+    def lanes(self) -> Ints:
+        """Flat lane indexes in the order of ``index`` made flat."""
+        if self._lanes is None:
+            on = self.on
+            self._lanes = on.flat if self.index.ndim == 1 else np.arange(on.low * 32, on.high * 32)
+        return self._lanes
+
+    def shadow_units(self, start: int, unit: int) -> Ints:
+        """Places of ``unit`` bytes from arena byte ``start``, flat."""
+        if self._shadow is None:
+            self._shadow = (self.index.reshape(-1) - start) // unit
+        return self._shadow
 
     def units(self, shift: int) -> Ints:
         """Indexes in elements of ``1 << shift`` bytes."""
@@ -120,18 +128,20 @@ def locate(
         return Access(space, on, own + m.local_at + lane * m.local_stride, own, version, None)
     block = (m.block_of[on.slice] if dense else m.block_of[on.flat >> 5]).reshape((-1, 1) if dense else (-1,))
     wild = None
+    remote = False
     if int(own.max()) >= 1 << 24:
         # Another block of the cluster stands above bit 24 as its rank + 1; what wraps around 32 bits is negative.
         own = np.where(own >= 0xF000_0000, own - (1 << 32), own)
         peers: Ints = m.cluster_peers()
         rank = own >> 24
         wild = rank > peers.shape[1]
+        remote = bool((rank > 0).any())
         away = peers[block, np.clip(rank - 1, 0, peers.shape[1] - 1)]
         block = np.where(rank > 0, away, block)
         own = np.where(rank > 0, own & 0xFFFFFF, own)
         if not wild.any():
             wild = None
-    return Access(space, on, own + (m.shared_at + block * m.shared_stride), own, version, wild)
+    return Access(space, on, own + (m.shared_at + block * m.shared_stride), own, version, wild, remote)
 
 
 # -- checks ----------------------------------------------------------------------------------------------
@@ -144,7 +154,7 @@ def check(
 
     Default buffers are materialised on the way.
     """
-    good = access.aligned(offset, size) and _inside(m, access, offset, size)
+    good = access.aligned(offset, size) and _inside(m, access, offset, size, pc, store)
     if good:
         return None
     index = access.index + offset
@@ -158,7 +168,7 @@ def check(
     return None if okay.all() else okay
 
 
-def _inside(m: Machine, access: Access, offset: int, size: int) -> bool:
+def _inside(m: Machine, access: Access, offset: int, size: int, pc: int, store: bool) -> bool:
     low, high = access.low + offset, access.high + offset + size
     if access.space == SHARED:
         return low >= 0 and high <= m.shared_bytes and access.wild is None
@@ -167,6 +177,8 @@ def _inside(m: Machine, access: Access, offset: int, size: int) -> bool:
     region = m.arena.find(low)
     if region is None or high > region.end:
         return False
+    if region.default:
+        region.note(m.run_state.default_reads, low, high, pc, store)
     if region.default and (high - low) > 64 * 4096 and (high - low) > 4 * size * access.index.size:
         region.touch(m.arena, (access.index + offset).reshape(-1), size)
     else:

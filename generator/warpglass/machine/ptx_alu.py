@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warpglass.machine.scheduler import Machine
     from warpglass.machine.warp_sync import SyncOp
 
-__all__ = ["AluOp", "CrossOp", "refresh"]
+__all__ = ["AluOp", "CrossOp", "DivideOp", "refresh"]
 
 
 def refresh(m: Machine, index: int, name: str) -> None:
@@ -90,6 +90,24 @@ class AluOp(Op):
             for position, register in self.targets:
                 m.put_flat(register, out[position], on)
         return False
+
+
+class DivideOp(AluOp):
+    """An integer division or remainder: a divisor of zero is a finding."""
+
+    __slots__ = ()
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Look at the divisors of the lanes on, then divide."""
+        divisor = self.sources[1]
+        if not m.R[divisor].all():
+            zero = np.broadcast_to(m.get(divisor, on), (on.count,)) == 0
+            if zero.any():
+                m.findings.lanes(
+                    m, "division", on.flat[zero], None, self.pc, kind="division-by-zero", severity="warning",
+                    category="arithmetic", message="integer division by zero; its result is not defined",
+                )  # fmt: skip
+        return AluOp.run(self, m, g, on)
 
 
 class CrossOp(Op):

@@ -73,7 +73,7 @@ class AtomicOp(MemoryOp):
         for access in self.parts(m, on):
             c = m.counters
             before = c.bytes_distinct[self.pc]
-            okay = self.checked(m, g, access, True)
+            okay = self.checked(m, g, access, not self.targets)
             c.atomic_addresses[self.pc] += (c.bytes_distinct[self.pc] - before) // (self.size * self.count)
             dense = access.index.ndim == 2
             index = access.index.reshape(-1) + self.offset

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpglass.machine.convergence import Group
     from warpglass.machine.scheduler import Machine
 
-__all__ = ["BarrierOp", "BranchOp", "ExitOp", "LastOp", "NopOp", "StopOp", "TrapOp", "diverge"]
+__all__ = ["BarrierOp", "BranchOp", "ExitOp", "FenceOp", "LastOp", "NopOp", "StopOp", "TrapOp", "diverge"]
 
 
 class NopOp(Op):
@@ -22,6 +22,17 @@ class NopOp(Op):
 
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
         """Go on."""
+        return False
+
+
+class FenceOp(Op):
+    """``membar``/``fence``: memory is sequentially consistent here; for the race check it orders."""
+
+    __slots__ = ()
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Order what came before."""
+        m.races.sync(m, on)
         return False
 
 

@@ -13,9 +13,9 @@ from warpglass.machine.arguments import BoundArguments
 from warpglass.machine.library import library_call
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import DTYPES, Array, Op
-from warpglass.machine.ptx_alu import AluOp, CrossOp
+from warpglass.machine.ptx_alu import AluOp, CrossOp, DivideOp
 from warpglass.machine.ptx_calls import BranchTableOp, Callee, CallOp, RetOp, Transfer
-from warpglass.machine.ptx_control import BranchOp, ExitOp, LastOp, NopOp
+from warpglass.machine.ptx_control import BranchOp, ExitOp, FenceOp, LastOp, NopOp
 from warpglass.machine.ptx_layout import ModuleLayout
 from warpglass.machine.ptx_memory import LoadOp, StoreOp
 from warpglass.machine.ptx_operands import Fix, Scope, Unsupported, container_of_type
@@ -216,7 +216,8 @@ class Lowering:
                 pc, instruction.opcode, meaning.fn, tuple(sources), tuple(source_fixes), tuple(targets),
                 tuple(dest_fixes), meaning.membermask,
             )  # fmt: skip
-        return AluOp(
+        divides = instruction.base in ("div", "rem") and instruction.parts[-1][:1] in "su"
+        return (DivideOp if divides else AluOp)(
             pc,
             meaning.fn,
             tuple(sources),
@@ -428,6 +429,10 @@ def _nop(low: Lowering, i: Instruction, pc: int) -> Op:
     return NopOp(pc)
 
 
+def _fence(low: Lowering, i: Instruction, pc: int) -> Op:
+    return FenceOp(pc)
+
+
 def _call(low: Lowering, i: Instruction, pc: int) -> Op:
     operands = list(i.operands)
     returns: tuple[Operand, ...] = ()
@@ -522,7 +527,7 @@ def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
 #: Builders by the base of the opcode.
 TABLE: Mapping[str, Builder] = {
     "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret, "call": _call,
-    "brx": _brx, "membar": _nop, "fence": _nop, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
+    "brx": _brx, "membar": _fence, "fence": _fence, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
     "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop, "applypriority": _nop,
     "brkpt": _nop,
 }  # fmt: skip

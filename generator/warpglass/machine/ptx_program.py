@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from warpglass.flow import Cfg, ptx_cfg
+from warpglass.machine import lsu
 from warpglass.machine.arguments import BoundArguments
+from warpglass.machine.async_copy import CopyOp
 from warpglass.machine.convergence import NO_JOIN, RETURN
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import FunctionRange, Op, Program
@@ -15,12 +17,14 @@ from warpglass.machine.ptx_calls import RetOp
 from warpglass.machine.ptx_control import LastOp, StopOp
 from warpglass.machine.ptx_layout import ModuleLayout, symbol_address
 from warpglass.machine.ptx_lowering import Lowering
+from warpglass.machine.ptx_memory import MemoryOp
 from warpglass.machine.ptx_operands import RegisterFile, Scope, Unsupported
 from warpglass.machine.ptx_ops import lower
 from warpglass.machine.ptx_tables import builder_of
+from warpglass.machine.wmma import FragmentOp
 from warpglass.ptx.model import Component, Function, Instruction, Module, Operand, Register, Vector
 
-__all__ = ["lower_program", "stack_need"]
+__all__ = ["lower_program", "shared_unit", "stack_need"]
 
 
 def lower_program(
@@ -158,6 +162,18 @@ def stack_need(layout: ModuleLayout) -> int:
         deepest = max(layout.frames[name].size for name in layout.recursive)
         total += min(max(deepest, 16) * 512, 1 << 17)
     return (total + 16 + 15) // 16 * 16 if total > 16 or layout.recursive else 0
+
+
+def shared_unit(ops: list[Op]) -> int:
+    """The finest access to shared memory that a program may make, in bytes."""
+    sizes = [16]
+    for op in ops:
+        inner = op.inner if isinstance(op, LastOp) else op
+        if isinstance(inner, MemoryOp) and inner.space in (lsu.SHARED, lsu.GENERIC):
+            sizes.append(inner.size * inner.count)
+        elif isinstance(inner, CopyOp | FragmentOp):
+            sizes.append(inner.size)
+    return min(sizes)
 
 
 def _lower_one(lowering: Lowering, instruction: Instruction, pc: int) -> Op:

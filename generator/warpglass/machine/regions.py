@@ -50,8 +50,7 @@ class Region:
     """
 
     __slots__ = (
-        "default", "dtype", "end", "fill", "given", "high", "kind", "low", "name", "pages", "ready", "seed",
-        "start",
+        "default", "dtype", "end", "fill", "given", "high", "kind", "low", "name", "pages", "ready", "seed", "start", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -76,6 +75,8 @@ class Region:
         self.dtype = dtype
         self.fill = fill
         self.seed = seed
+        #: Interval the kernel has stored to.
+        self.stored = (self.end, start)
         self.low = self.end
         self.high = start
         #: Interval known to be materialised, the fast path of every access.
@@ -86,6 +87,13 @@ class Region:
     def size(self) -> int:
         """Bytes of the region."""
         return self.end - self.start
+
+    def note(self, reads: dict[int, str], low: int, high: int, pc: int, store: bool) -> None:
+        """Remember that instruction ``pc`` read made-up content, or that the kernel made its own there."""
+        if store:
+            self.stored = (min(low, self.stored[0]), max(high, self.stored[1]))
+        elif pc not in reads and not (low >= self.stored[0] and high <= self.stored[1]):
+            reads[pc] = self.name
 
     def span(self, arena: Arena, low: int, high: int) -> None:
         """Note an access to ``[low, high)`` that is dense enough to be materialised as a whole."""

@@ -87,6 +87,9 @@ class FragmentOp(Op):
             self._load(m, on, places)
         else:
             self._store(m, on, places)
+            if access.space == lsu.SHARED:
+                for start in np.unique(places).tolist():
+                    m.races.fill(m, start, self.size)
         return False
 
     def _allowed(self, m: Machine, on: Selection, access: lsu.Access, own: Ints, places: Ints) -> bool:
