@@ -64,9 +64,40 @@ def _column_problems(report: Mapping[str, Any]) -> Iterator[str]:
                 lengths = {len(column) for column in table.values()}
                 if len(lengths) > 1:
                     yield f"{here}.{name}: columns of different length {sorted(lengths)}"
+            yield from _type_problems(f"{here}.profile", tables["profile"], {})
+            yield from _type_problems(f"{here}.code.instructions", tables.get("code.instructions", {}), _CODE)
+            rows = dict(enumerate(row for row in run.get("active_histogram") or [] if row))
+            yield from _type_problems(f"{here}.active_histogram", rows, dict.fromkeys(rows, _INT))
             instructions = max((len(c) for c in tables.get("code.instructions", {}).values()), default=0)
             for position, trace in enumerate(run.get("traces") or []):
                 yield from _trace_problems(f"{here}.traces[{position}]", trace, instructions)
+
+
+#: What the columns of ``code.instructions`` hold; every other column of a run counts.
+_INT = frozenset({int})
+_COUNT = frozenset({int, type(None)})
+_CODE: Mapping[str, frozenset[type]] = {
+    "line": _INT,
+    "opcode": frozenset({str}),
+    "text": frozenset({str}),
+    "kind": frozenset({str}),
+    "function": frozenset({str, int, type(None)}),
+    "source": frozenset({str, int, type(None)}),
+    "inlined": frozenset({list, type(None)}),
+    "reads": frozenset({list}),
+    "writes": frozenset({list}),
+    "control": frozenset({dict, list, str, int, type(None)}),
+}
+
+
+def _type_problems(
+    here: str, table: Mapping[Any, Any], types: Mapping[Any, frozenset[type]]
+) -> Iterator[str]:
+    """Columns with an entry of another type than theirs; by type, since a schema would take seconds."""
+    for name, column in table.items():
+        odd = set(map(type, column)) - types.get(name, _COUNT)
+        if odd:
+            yield f"{here}.{name}: holds {', '.join(sorted(one.__name__ for one in odd))}"
 
 
 def _trace_problems(here: str, trace: Mapping[str, Any], instructions: int) -> Iterator[str]:

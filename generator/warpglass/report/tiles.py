@@ -44,6 +44,8 @@ def _counter(run: Json, name: str, evidence: str) -> dict[str, Any]:
     listed = dict(view.number_named(run, _NAMES[name]) or {"evidence": evidence})
     if listed.get("value") is None:
         listed["value"] = view.column_sum(run, name)
+    if isinstance(listed["value"], str):  # an integer beyond 2**53
+        listed["value"] = int(listed["value"])
     if listed["value"] is None and not listed.get("why_unknown"):
         listed["why_unknown"] = "the run did not count it"
     return listed

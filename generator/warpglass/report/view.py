@@ -154,7 +154,7 @@ def fragment(
     parts = [f"#v=1&n={launch}"]
     for key, value in (("i", isa), ("b", block), ("w", warp), ("s", step)):
         if value is not None:
-            parts.append(f"{key}={quote(str(value), safe='')}")
+            parts.append(f"{key}={quote(str(value), safe='', errors='replace')}")
     if line is not None and line[0] is not None and line[1] is not None:
-        parts.append(f"l={quote(f'{line[0]}:{line[1]}', safe=':')}")
+        parts.append(f"l={quote(f'{line[0]}:{line[1]}', safe=':', errors='replace')}")
     return "&".join(parts)

@@ -60,4 +60,4 @@ def _link(
 def _advice(report: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
     data = view.section_data(report, "advice") or {}
     lists = data.get("launches") or []
-    return [dict(item) for item in (lists[index] if index < len(lists) else [])[:3]]
+    return [dict(item) for item in ((lists[index] if index < len(lists) else None) or [])[:3]]
