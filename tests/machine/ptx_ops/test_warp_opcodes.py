@@ -172,7 +172,7 @@ def test_redux_on_integers(a, masks, split):
 
 @given(
     st.lists(
-        st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 0x80000000, 0x7FC00000, 0x7F800000, 0xFF800000])),
+        st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1 << 31, 0x7FC00000, 0x7F800000, 0xFF800000])),
         min_size=64, max_size=64,
     ),
     MASKS,
