@@ -39,7 +39,8 @@ def fuzz(name: str, seconds: int, seed: int) -> tuple[str, bool, str]:
         )
     output = done.stdout + done.stderr
     if done.returncode:
-        return name, False, output[-3000:]
+        at = output.find("Uncaught Python exception")
+        return name, False, output[at : at + 4000] + "\n" + output[-600:] if at >= 0 else output[-3000:]
     runs = [line for line in output.splitlines() if "number_of_executed_units" in line]
     return name, True, runs[0].split()[-1] + " inputs" if runs else ""
 

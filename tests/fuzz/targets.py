@@ -106,7 +106,7 @@ TARGETS = {
     "sass": Target(fuzz_sass, ("tests/sass/**/*.sass", "tests/sass/**/*.txt")),
     "ncu": Target(fuzz_ncu, ("inputs/ncu/*.ncu-rep",), 400_000),
     "launch_file": Target(fuzz_launch_file, ("examples/*/warpglass.toml",)),
-    "report": Target(fuzz_report, ("tests/golden/*.json",), 200_000),
+    "report": Target(fuzz_report, ("tests/golden/**/*.json",), 200_000),
     "inputs": Target(fuzz_inputs, ("examples/*/kernel.cu", "tests/**/*.ptx")),
     "machine": Target(fuzz_machine, ("tests/**/*.ptx",)),
 }
