@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from warpglass.analysis.access import AccessRow, access_table
-from warpglass.analysis.listing import Listing
+from warpglass.analysis.listing import Listing, own_frame
 from warpglass.analysis.mix import branch_table
 from warpglass.machine.result import Finding, RunResult
 
@@ -18,6 +18,8 @@ __all__ = ["all_findings", "counter_findings"]
 _EXCESS_RATIO = 1.05
 #: An excess of 2x doubles the traffic of that instruction: worth a warning rather than a remark.
 _WARN_RATIO = 2.0
+#: Fewer lanes on than this, on average, means a quarter of the issue slots is lost.
+_FEW_LANES = 24
 _SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 
@@ -140,13 +142,16 @@ def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]
     found: list[Finding] = []
     for row in access_table(listing, result):
         found.extend(_access_findings(row, listing))
+    totals = result.counts
+    lanes = totals["thread_executed"] / totals["warp_executed"] if totals["warp_executed"] else 0.0
     for branch in branch_table(listing, result):
         share = branch.divergent / branch.executions
         if branch.divergent and share >= 0.05:
             found.append(
                 Finding(
                     kind="divergence",
-                    severity="warning" if share >= 0.5 else "info",
+                    # A bounds check may split a warp now and then; it costs something where lanes idle.
+                    severity="warning" if share >= 0.5 and lanes < _FEW_LANES else "info",
                     category="divergence",
                     message=(
                         f"branch splits its warp in {branch.divergent:,} of {branch.executions:,} executions "
@@ -157,26 +162,55 @@ def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]
                     pc=branch.pc,
                 )
             )
-    totals = result.counts
-    if totals["warp_executed"]:
-        lanes = totals["thread_executed"] / totals["warp_executed"]
-        if lanes < 24:
-            found.append(
-                Finding(
-                    kind="idle-lanes",
-                    severity="warning" if lanes < 16 else "info",
-                    category="divergence",
-                    message=f"on average {lanes:.1f} of 32 lanes are on",
-                    evidence="executed",
-                    count=32 * totals["warp_executed"] - totals["thread_executed"],
-                )
+    if totals["warp_executed"] and lanes < _FEW_LANES:
+        found.append(
+            Finding(
+                kind="idle-lanes",
+                severity="warning" if lanes < 16 else "info",
+                category="divergence",
+                message=f"on average {lanes:.1f} of 32 lanes are on",
+                evidence="executed",
+                count=32 * totals["warp_executed"] - totals["thread_executed"],
             )
+        )
     return tuple(_merged(listing, found))
 
 
-def all_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]:
-    """The machine's findings and the counters', located in the trace, foremost first."""
-    found = [_located(result, listing, f) for f in (*result.findings, *counter_findings(listing, result))]
+def _in_source_terms(listing: Listing, finding: Finding, own: frozenset[str]) -> Finding:
+    """A hazard's other side by source line: the machine knows only lines of the code it ran."""
+    other = finding.detail.get("other_pc")
+    if not isinstance(other, int):
+        return finding
+    frame = own_frame(listing.rows[other].frames, own)
+    if frame is None:
+        return finding
+    place = f"{frame.path.rsplit('/', 1)[-1]}:{frame.line}"
+    text = finding.message.replace(f"at line {finding.detail.get('other_line')}", f"at {place}")
+    return replace(finding, message=text, detail={**finding.detail, "other_place": place})
+
+
+def _once(listing: Listing, findings: tuple[Finding, ...]) -> Iterator[Finding]:
+    """Findings that say the same of the same source line, once with their sum."""
+    groups: dict[object, list[Finding]] = {}
+    for finding in findings:
+        frames = listing.rows[finding.pc].frames if finding.pc is not None else ()
+        place: object = (frames[0].path, frames[0].line) if frames else finding.pc
+        groups.setdefault((finding.kind, place, finding.message), []).append(finding)
+    for group in groups.values():
+        yield group[0] if len(group) == 1 else replace(group[0], count=sum(f.count for f in group))
+
+
+def all_findings(
+    listing: Listing, result: RunResult, own: frozenset[str] = frozenset()
+) -> tuple[Finding, ...]:
+    """The machine's findings and the counters', located in the trace, foremost first.
+
+    ``own`` names the user's source files, whose lines messages speak of.
+    """
+    told = tuple(_in_source_terms(listing, f, own) for f in result.findings)
+    found = [
+        _located(result, listing, f) for f in (*_once(listing, told), *counter_findings(listing, result))
+    ]
     # Correctness before speed within a severity: a sanitizer finding makes every number suspect.
     correctness = {"expect", "memcheck", "racecheck", "initcheck", "synccheck", "deadlock", "budget", "trap"}
     found.sort(

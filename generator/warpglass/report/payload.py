@@ -141,7 +141,7 @@ def _run(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
         },
         "scaled": dict(result.scaled) if result.scaled is not None else None,
         "numbers": [number.to_json() for number in run_numbers(listing, result)],
-        "findings": [_finding(unit, run, f) for f in all_findings(listing, result)],
+        "findings": [_finding(unit, run, f) for f in all_findings(listing, result, unit.sources.own)],
         "printed": list(result.printed),
         "assumptions": list(result.assumptions),
         "code": _code(unit, run),
