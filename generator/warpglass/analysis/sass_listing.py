@@ -91,7 +91,7 @@ def sass_listing(
             members = tuple(base + b for b in cfg.loop_blocks(one))
             latches = tuple(base + b for b in one.latches)
             loops.append(ListingLoop(base + one.header, members, one.depth, latches))
-        known: list[int | None] = [*sass_liveness(function, cfg).live]
+        known: list[int | None] = [*sass_liveness(function).live]
         live.extend((known + [None] * (end - start))[: end - start])
     return Listing(
         "sass", kernel, tuple(rows), tuple(blocks), tuple(loops), tuple(live), tuple(types.items())
