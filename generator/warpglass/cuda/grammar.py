@@ -10,7 +10,7 @@ from tree_sitter import Language, Node, Parser, Tree
 __all__ = ["MAX_BYTES", "child_kinds", "parse_tree", "text_of", "walk"]
 
 #: Sources beyond this are not parsed: a tree takes some 50 bytes a byte of text.
-MAX_BYTES = 8 << 20
+MAX_BYTES = 4 << 20
 
 
 def parse_tree(content: bytes) -> Tree | None:

@@ -13,7 +13,7 @@ __all__ = ["SOURCE_LINK", "normalise_output", "normalise_ptx", "stamp_files"]
 #: The link in the compile folder that stands for the folder of the source.
 SOURCE_LINK = "source"
 
-_FILE = re.compile(r'^(\s*\.file\s+\d+\s+")([^"\n]*)("(?:\s*,\s*\d+\s*,\s*\d+)?)', re.M)
+_FILE = re.compile(r'^([ \t]*\.file[ \t]+\d+[ \t]+")([^"\n]*)("(?:[ \t]*,[ \t]*\d+[ \t]*,[ \t]*\d+)?)', re.M)
 _TOOLKIT = re.compile(r"^.*/bin/\.\./(?:targets/[^/]+/)?include/(.*)$")
 _SEPARATOR = r"\s*(?:,|\n\s*\.b8)\s*"
 _HEX_BYTE = r"(?:4[89]|5[0-7]|9[7-9]|10[0-2])"

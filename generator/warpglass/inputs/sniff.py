@@ -40,7 +40,7 @@ _ELF_TYPES: dict[int, Kind] = {1: "elf-object", 2: "elf-executable", 3: "elf-sha
 # Blanks never match line breaks here: a file of nothing but empty lines must cost linear time.
 _PTX = re.compile(r"^[ \t]*\.version[ \t]+\d+\.\d+", re.M)
 _PTX_PART = re.compile(
-    r"^[ \t]*(?:\.visible[ \t]|\.weak[ \t])?[ \t]*\.(?:entry|func)\b|^[ \t]*\.reg[ \t]+\.\w{1,8}[ \t]+%", re.M
+    r"^[ \t]*(?:\.(?:visible|weak)[ \t]+)?\.(?:entry|func)\b|^[ \t]*\.reg[ \t]+\.\w{1,8}[ \t]+%", re.M
 )
 _CUDA = re.compile(
     r"^[ \t]*#[ \t]*(?:include|define|pragma|ifdef|ifndef|if)\b|\b__(?:global|device|host|shared)__\b|<<<",
@@ -51,7 +51,8 @@ _CXX = re.compile(
     re.M,
 )
 _SASS_HEAD = re.compile(
-    r"^[ \t]*(?:Function[ \t]*:[ \t]*\S|\.headerflags\b|//-+ \.text\.|\.section[ \t]+\.text\.|code for sm_\d)",
+    r"^[ \t]*(?:Function[ \t]*:[ \t]*\S|\.headerflags\b|//-+ \.text\.|\.section[ \t]+\.text\.)"
+    r"|^[ \t]*code for sm_\d",
     re.M,
 )
 _SASS_LINE = re.compile(
