@@ -105,13 +105,13 @@ export class App {
     return this.report.sources.find((source) => String(source.id) === String(id)) ?? null;
   }
 
-  /** The text of a source line, trimmed, or an empty string. @param {string | number | null} id @param {number | null} line */
-  lineText(id, line) {
-    const text = id === null || line === null ? null : this.source(id)?.text;
-    if (!text || line === null) return '';
+  /** The lines of a source, none where its text is not in the report. @param {string | number | null} id */
+  lines(id) {
+    const text = id === null ? null : this.source(id)?.text;
+    if (!text) return [];
     let lines = this.split.get(String(id));
-    if (!lines) this.split.set(String(id), (lines = text.split('\n')));
-    return (lines[line - 1] ?? '').trim();
+    if (!lines) this.split.set(String(id), (lines = text.split(/\r?\n/)));
+    return lines;
   }
 
   /** A visible line of the page; an empty text takes it away. @param {string} text */

@@ -1,10 +1,11 @@
 // The stepper: one warp's replay, instruction by instruction.
 
 import { domAnnounce, domButton, domCount, domMask, domReplace, el } from './dom.js';
-import { STEPPER_LANE_WORDS, stepperIsAddress, stepperLanes, stepperTest, stepperType } from './stepper-core.js';
+import { STEPPER_LANE_WORDS, stepperLanes, stepperTest } from './stepper-core.js';
 import { stepperPair, StepperMemory } from './stepper-memory.js';
+import { stepperTable } from './stepper-table.js';
 import { traceBarrier, traceFind, traceIteration, traceLaneStates, traceNearest, traceNeighbour, tracePopcount, traceStack, traceWarps } from './trace-core.js';
-import { valuesAt, valuesIndex, valuesPattern, valuesText } from './values-core.js';
+import { valuesIndex } from './values-core.js';
 
 /** @type {import('./values-core.js').ValueFormat[]} */
 const STEPPER_FORMATS = ['auto', 'hex', 'decimal', 'float'];
@@ -227,7 +228,7 @@ class StepperView {
     this.showHead(trace, index, code, step);
     const states = traceLaneStates(trace, index, code, step);
     this.showLanes(states, trace, step);
-    this.showTable(run, found, step, states);
+    stepperTable(this, run, found, step, states);
     this.showStack(trace, index, code, step);
     this.showWarps(trace, index, code, step);
     this.memory.show(step, this.format);
@@ -252,7 +253,6 @@ class StepperView {
     const pc = trace.pc[step];
     const { source, source_line: sourceLine } = code.instructions;
     const loop = traceIteration(trace, index, code, step);
-    const user = this.app.lineText(source[pc], sourceLine[pc]);
     domReplace(this.head,
       el('p', { class: 'step-facts' },
         el('span', {}, 'step ', el('b', {}, domCount(step)), ` of ${domCount(trace.steps)}`),
@@ -261,8 +261,20 @@ class StepperView {
         el('span', {}, 'mask ', el('code', {}, domMask(trace.mask[step]))),
         loop ? el('span', {}, 'loop iteration ', el('b', {}, domCount(loop.iteration))) : null,
         trace.truncated && step === trace.steps - 1 ? el('span', { class: 'partial' }, 'the trace budget ended here') : null),
-      el('p', { class: 'step-code' }, el('code', { class: 'step-instruction' }, code.instructions.text[pc])),
-      el('p', { class: 'step-source' }, el('span', { class: 'muted' }, this.place(pc)), user ? el('code', {}, user) : null));
+      el('div', { class: 'step-context' },
+        this.context(this.place(pc), this.app.lines(source[pc]), (sourceLine[pc] ?? 0) - 1, 'step-line'),
+        this.context(`${this.app.run()?.isa.toUpperCase()} line ${code.instructions.line[pc]}`, code.instructions.text, pc, 'step-instruction')));
+  }
+
+  /** A few lines around the current one. @param {string} name @param {string[]} lines @param {number} at @param {string} mark */
+  context(name, lines, at, mark) {
+    if (at < 0 || at >= lines.length) return null;
+    const from = Math.max(0, Math.min(at - 2, lines.length - 5));
+    const shown = lines.slice(from, from + 5);
+    const indent = Math.min(...shown.filter((line) => line.trim()).map((line) => line.length - line.trimStart().length), 99);
+    return el('div', { class: 'context' }, el('p', { class: 'muted small' }, name),
+      el('div', { class: 'context-lines' }, ...shown.map((line, i) =>
+        el('code', { class: from + i === at ? `now ${mark}` : null }, line.slice(indent).replaceAll('\t', '  ') || ' '))));
   }
 
   /** @param {import('./trace-core.js').LaneState[]} states @param {import('./data.js').WgTrace} trace @param {number} step */
@@ -277,62 +289,6 @@ class StepperView {
         ...states.map((state, lane) => el('span', { class: `lane-cell lane-${state}`, title: `lane ${lane}: ${STEPPER_LANE_WORDS[state].word}` },
           el('span', { class: 'lane-number' }, lane), el('span', { class: 'lane-mark' }, STEPPER_LANE_WORDS[state].letter)))),
       el('p', { class: 'lane-why' }, said.length ? `Off: ${said.join('; ')}.` : 'All lanes are on.'));
-  }
-
-  /**
-   * @param {import('./data.js').WgRun} run
-   * @param {import('./app.js').LoadedTrace} found
-   * @param {number} step
-   * @param {import('./trace-core.js').LaneState[]} states
-   */
-  showTable(run, found, step, states) {
-    const { trace, index } = found;
-    const { code } = run;
-    const pc = trace.pc[step];
-    const mask = trace.mask[step] >>> 0;
-    /** @param {number} register @param {boolean} written */
-    const column = (register, written) => {
-      const [name, type] = [code.registers.names[register], code.registers.types[register]];
-      const value = valuesAt(trace, index, code, this.values, this.indexed, step, name, type, written);
-      const live = written ? mask : trace.group[step] >>> 0;
-      const shown = stepperType(type, code.instructions.opcode[pc], written, value.low, live, stepperIsAddress(code.instructions.text[pc], name));
-      return { name, written, value, shown, live };
-    };
-    const columns = [
-      ...code.instructions.reads[pc].map((register) => column(register, false)),
-      ...code.instructions.writes[pc].map((register) => column(register, true)),
-    ];
-    const accesses = this.memory.at(step);
-    const text = (/** @type {typeof columns[0]} */ one, /** @type {number} */ lane) =>
-      valuesText(one.shown, one.value.low[lane], one.value.high ? one.value.high[lane] : null, this.format);
-    const head = el('tr', {}, el('th', { scope: 'col' }, 'lane'), ...columns.map((one) => el('th', { scope: 'col', class: one.written ? 'written' : 'read' },
-      el('span', { class: 'reg-role' }, one.written ? 'writes' : 'reads'), ' ', el('code', {}, one.name), ' ', el('span', { class: 'reg-type' }, one.shown),
-      el('span', { class: 'reg-pattern' }, this.pattern(one, text)))),
-    ...accesses.map((access) => el('th', { scope: 'col' }, el('span', { class: 'reg-role' }, access.kind), ' ', `${access.space} address`,
-      el('span', { class: 'reg-pattern' }, `${access.size} bytes a lane`))));
-    const rows = states.map((state, lane) => el('tr', { class: state === 'on' ? '' : 'off' },
-      el('th', { scope: 'row' }, lane, el('span', { class: 'lane-mark' }, ` ${STEPPER_LANE_WORDS[state].letter}`)),
-      ...columns.map((one) => {
-        if (one.value.state === 'unrecorded') return el('td', { class: 'na' }, lane ? '' : 'not recorded');
-        if (!((one.value.known >>> lane) & 1)) return el('td', { class: 'na' }, '0');
-        const old = one.written && !((mask >>> lane) & 1);
-        return el('td', { class: old ? 'na' : null }, text(one, lane));
-      }),
-      ...accesses.map((access) => el('td', {}, (access.mask >>> lane) & 1 ? this.memory.place(access.space, access.addresses[lane]) : ''))));
-    const missing = columns.some((one) => one.value.state === 'unrecorded');
-    domReplace(this.table, el('table', { class: 'lane-table' },
-      el('caption', {}, missing ? 'Values are not recorded for this step: a larger --value-budget keeps more of them.'
-        : columns.length ? 'Registers before (read) and after (written) this step, lane by lane; registers never written read as 0.' : 'This instruction names no register.'),
-      el('thead', {}, head), el('tbody', {}, ...rows)));
-  }
-
-  /** @param {any} one @param {(one: any, lane: number) => string} text */
-  pattern(one, text) {
-    if (one.value.state === 'unrecorded') return 'not recorded';
-    if (one.value.state === 'initial') return 'never written: 0';
-    const found = valuesPattern({ ...one.value, type: one.shown }, (one.live & one.value.known) >>> 0);
-    if (found.kind === 'same') return `${text(one, found.lane)} in every lane`;
-    return found.kind === 'affine' ? `${text(one, found.lane)} + ${found.stride} · lane` : 'differs by lane';
   }
 
   /**

@@ -80,7 +80,7 @@ def test_not_recorded_names_its_option(visit: Visit, site: Path) -> None:
     for trace in report["launches"][0]["runs"][0]["traces"]:
         trace["values"] = trace["accesses"] = None
     page = visit(write(site / "poor.html", report).name, "#v=1&w=0&s=155")
-    assert "--value-budget" in page.locator(".lane-table caption").inner_text()
+    assert "--value-budget" in page.locator(".lane-caption").inner_text()
     assert page.get_by_text("not recorded").count() >= 2
     assert page.get_by_text("were not recorded").count() == 1
 
