@@ -126,6 +126,8 @@ def test_findings_without_any_are_no_section_and_too_many_are_counted() -> None:
     assert context["groups"][0]["severities"] == [("warning", 200), ("info", 200)]
     for launch in report["launches"]:
         launch["runs"][0]["findings"] = []
+    assert "sum of block 0 is 4.5" in section(report, "findings").all_text()
+    report["launches"][0]["runs"][0]["printed"] = []
     assert findings.context(report) is None
 
 
@@ -176,6 +178,12 @@ def test_provenance_names_inputs_tools_choices_and_defaults() -> None:
     assert ["nvcc", "13.0.88", "-lineinfo -arch=sm_80 -O3"] in table
     assert ["block", "16 × 16", "comment in the source", "--block"] in table
     assert ["argument n", "int 64", "command line", "--arg n=…"] in table
+    assert [
+        "GPU model",
+        "A100-SXM4-40GB",
+        "default for the architecture; numbers from vendor data sheet",
+        "--gpu",
+    ] in table
     assert ["--kernel", "matmul", "given"] in table
     assert ["--value-budget", "250,000 bytes of register values", "default"] in table
     context = provenance.context({})

@@ -11,13 +11,15 @@ TITLE = "Findings"
 
 #: More rows than this help nobody; the JSON keeps them all.
 MAX_ROWS = 300
+MAX_PRINTED = 200
 
 
 def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Tables for each launch, or None where no run found anything."""
+    """Tables and printed lines of each launch, or None where no run found or printed anything."""
     launches = report.get("launches") or []
     groups = [_group(report, index, launch) for index, launch in enumerate(launches)]
-    return {"groups": groups} if any(group["rows"] for group in groups) else None
+    shown = any(group["rows"] or group["printed"] for group in groups)
+    return {"groups": groups} if shown else None
 
 
 def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,6 +32,8 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
         "index": index,
         "isa": str(run.get("isa", "")).upper(),
         "rows": rows,
+        "printed": [str(text).rstrip("\n") for text in (run.get("printed") or [])[:MAX_PRINTED]],
+        "printed_left_out": max(0, len(run.get("printed") or []) - MAX_PRINTED),
         "left_out": max(0, len(ordered) - MAX_ROWS),
         "severities": [
             (one, sum(1 for row in ordered if str(row.get("severity") or "info") == one))

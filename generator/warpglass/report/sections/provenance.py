@@ -53,7 +53,7 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
         ],
         "launches": [_launch(index, one) for index, one in enumerate(report.get("launches") or [])],
         "options": _options(report.get("options") or {}),
-        "assumptions": [str(text) for text in report.get("assumptions") or []],
+        "assumptions": _assumptions(report),
         "sources_shown": any(one.get("text") is not None for one in report.get("sources") or []),
         "schema": report.get("schema"),
         "tool": report.get("tool") or {},
@@ -61,10 +61,19 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+def _assumptions(report: Mapping[str, Any]) -> list[str]:
+    """What the report and its runs take for granted, each once."""
+    texts = [str(text) for text in report.get("assumptions") or []]
+    for launch in report.get("launches") or []:
+        for run in launch.get("runs") or []:
+            texts += [str(text) for text in run.get("assumptions") or []]
+    return list(dict.fromkeys(texts))
+
+
 def _launch(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
     shape = launch.get("launch") or {}
     origin = shape.get("origin") or {}
-    fields = []
+    fields = _target(launch)
     for key, option in _LAUNCH_OPTIONS.items():
         value = shape.get(key)
         shown = view.num(value) if key == "shared_bytes" else view.dim(value)
@@ -91,6 +100,31 @@ def _launch(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
         "label": launch.get("label") or "",
         "fields": fields,
     }
+
+
+def _target(launch: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Architecture and GPU model, with the source of the model's numbers."""
+    rows = [
+        {
+            "name": "architecture",
+            "value": str(launch.get("arch") or "unknown"),
+            "origin": "the input or an option",
+            "option": "--arch",
+        }
+    ]
+    gpu = launch.get("gpu")
+    if gpu:
+        chosen = "default for the architecture" if gpu.get("default") else "given"
+        source = gpu.get("source")
+        rows.append(
+            {
+                "name": "GPU model",
+                "value": str(gpu.get("name") or "unknown"),
+                "origin": f"{chosen}; numbers from {source}" if source else chosen,
+                "option": "--gpu",
+            }
+        )
+    return rows
 
 
 def _argument(arg: Mapping[str, Any]) -> str:
