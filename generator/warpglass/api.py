@@ -9,15 +9,16 @@ from typing import Any
 
 import warpglass
 from warpglass import gpu
-from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
+from warpglass.collect import CodeUnit, collect, read_inputs
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
 from warpglass.inputs.demangle import demangled
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchparams import describe_params
 from warpglass.options import ReportOptions
+from warpglass.page_sources import PageSources
 from warpglass.report.model import Report
-from warpglass.report.payload import LaunchUnit, SourceMap, launch_json
+from warpglass.report.payload import LaunchUnit, launch_json
 
 __all__ = ["make_report"]
 
@@ -39,10 +40,10 @@ def make_report(
     say = progress or (lambda _text: None)
     files = read_inputs([Path(p) for p in inputs])
     units = collect(files, chosen, say)
-    if not any(unit.module.kernels for unit in units):
+    if not any(unit.kernels for unit in units):
         names = ", ".join(file.name for file in files)
         raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
-    sources = _Sources(files, chosen.no_source)
+    sources = PageSources(files, chosen.no_source)
     assumptions: list[str] = []
     launches: list[dict[str, Any]] = []
     for unit in units:
@@ -73,84 +74,10 @@ def make_report(
     return Report(data)
 
 
-class _Sources:
-    """Texts of the page, each with one id; ``add`` is idempotent by key."""
-
-    def __init__(self, files: Sequence[InputFile], without_text: bool) -> None:
-        self._without = without_text
-        self._entries: list[dict[str, Any]] = []
-        self._ids: dict[tuple[str, str], int] = {}
-        self._inputs = {file.name: file for file in files}
-
-    def add(
-        self, key: str, name: str, language: str, text: str | None, input_id: int | None, own: bool
-    ) -> int:
-        if (language, key) not in self._ids:
-            self._ids[language, key] = len(self._entries)
-            self._entries.append(
-                {
-                    "id": len(self._entries),
-                    "name": name,
-                    "language": language,
-                    "text": None if self._without else text,
-                    "input": input_id,
-                    "own": own,
-                }
-            )
-        return self._ids[language, key]
-
-    def of_unit(self, unit: CodeUnit) -> SourceMap:
-        """Page sources of a unit's line table: the user's inputs with text, other files by name only."""
-        ids: dict[str, int] = {}
-        own: set[str] = set()
-        places = unit.compiled.files if unit.compiled is not None else {}
-        if unit.source is not None:
-            name = unit.input.name
-            ids[name] = self.add(name, name, "cuda", unit.source.text, unit.input.index, True)
-            own.add(name)
-        for path in unit.module.files.values():
-            if path in ids:
-                continue
-            last = path.rsplit("/", 1)[-1]
-            given = self._inputs.get(last)
-            place = places.get(path)
-            language = "python" if last.endswith(".py") else "cuda"
-            if given is not None and given.kind in ("cuda", "python"):
-                text = given.content.decode("utf-8", "replace")
-                ids[path] = self.add(last, last, language, text, given.index, True)
-                own.add(path)
-            elif place is not None and _beside(place, unit.input.path):
-                # A header of the user's own folder is the user's code, although it was not named.
-                ids[path] = self.add(path, path, language, _file_text(place), None, True)
-                own.add(path)
-            else:
-                ids[path] = self.add(path, path, language, None, None, False)
-        return SourceMap(ids, frozenset(own))
-
-    def to_json(self) -> list[dict[str, Any]]:
-        return self._entries
-
-
-def _beside(place: Path, source: Path) -> bool:
-    try:
-        return place.resolve().is_relative_to(source.resolve().parent)
-    except OSError:
-        return False
-
-
-def _file_text(path: Path) -> str | None:
-    try:
-        if path.stat().st_size > 4 << 20:
-            return None
-        return path.read_bytes().decode("utf-8", "replace")
-    except OSError:
-        return None
-
-
 def _plan(unit: CodeUnit, options: ReportOptions, assumptions: list[str]) -> tuple[PlannedLaunch, ...]:
     beside = unit.input.path.parent / _LAUNCH_FILE
     keywords: dict[str, Any] = {
-        "text": unit.source.text if unit.source is not None else unit.ptx_text,
+        "text": unit.source.text if unit.source is not None else unit.ptx_text or "",
         "name": unit.input.name,
         "folder": unit.input.path.parent,
     }
@@ -158,14 +85,14 @@ def _plan(unit: CodeUnit, options: ReportOptions, assumptions: list[str]) -> tup
     if options.launch_file is None and beside.is_file():
         try:
             planned = plan_launches(
-                unit.module.kernels, replace(options, launch_file=beside), unit.source, **keywords
+                unit.kernels, replace(options, launch_file=beside), unit.source, **keywords
             )
             assumptions.append(f"launches come from {_LAUNCH_FILE} beside {unit.input.name}")
         except LaunchError:
             # The file may belong to a neighbour; if it is broken, --launch says how.
-            planned = plan_launches(unit.module.kernels, options, unit.source, **keywords)
+            planned = plan_launches(unit.kernels, options, unit.source, **keywords)
     else:
-        planned = plan_launches(unit.module.kernels, options, unit.source, **keywords)
+        planned = plan_launches(unit.kernels, options, unit.source, **keywords)
     for one in planned:
         assumptions += one.notes
     return tuple(one for one in planned if one.arch is None or one.arch == unit.arch)
@@ -175,24 +102,14 @@ def _launch(
     unit: CodeUnit,
     planned: PlannedLaunch,
     options: ReportOptions,
-    sources: _Sources,
+    sources: PageSources,
     assumptions: list[str],
     index: int,
 ) -> dict[str, Any]:
     function = planned.function
     names = demangled(function.name)
     source_map = sources.of_unit(unit)
-    ptx_name = unit.input.name if unit.source is None else f"{unit.input.path.stem}.{unit.arch}.ptx"
-    own = unit.source is None
-    text_id = sources.add(
-        f"{unit.input.index}:{unit.arch}:{unit.module.name}",
-        ptx_name,
-        "ptx",
-        unit.ptx_text,
-        unit.input.index,
-        own,
-    )
-    runs = execute_unit(unit, planned.launch, function.name, options, text_id)
+    runs = execute_unit(unit, planned.launch, function, options, sources.code_of(unit))
     c_types = {
         info.ptx_name: (info.shown, info.c_type or info.dtype)
         for info in describe_params(function, unit.source)

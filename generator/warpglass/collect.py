@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from warpglass import cuda, ptx
-from warpglass.errors import InputError, UsageError
+from warpglass import cuda, ptx, sass
+from warpglass.errors import InputError, UsageError, WarpglassError
 from warpglass.inputs.sniff import Kind, decode_text, sniff
+from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
 
@@ -51,16 +52,29 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class CodeUnit:
-    """One module for one architecture: its PTX, and where it came from a source, source and compilation."""
+    """One module for one architecture, as PTX, as machine code, or both, one made from the other.
+
+    ``module`` and ``ptx_text`` are None where there is only machine code; ``sass`` is None where there is
+    none or it could not be read (``problems`` says why). ``preset`` is a launch that a compiler recorded.
+    """
 
     input: InputFile
     arch: str
-    ptx_text: str
-    module: ptx.Module
+    ptx_text: str | None
+    module: ptx.Module | None
+    sass: sass.Module | None = None
     source: cuda.CudaSource | None = None
     compiled: cuda.Compiled | None = None
-    assembled: cuda.Compiled | None = None
     problems: tuple[Problem, ...] = field(default=())
+
+    @property
+    def kernels(self) -> tuple[ptx.Function, ...]:
+        """Every kernel with its parameters; without a body where only machine code is known."""
+        if self.module is not None:
+            return self.module.kernels
+        if self.sass is not None:
+            return tuple(signature(f) for f in self.sass.functions if f.is_kernel)
+        return ()
 
 
 def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
@@ -107,7 +121,7 @@ def _unreadable(file: InputFile) -> InputError:
     if file.kind == "unknown":
         return InputError(
             f"{file.name} is nothing that can be reported on",
-            hint="inputs are recognised by content: CUDA source or PTX",
+            hint="inputs are recognised by content: CUDA source, PTX, SASS, cubin",
         )
     return InputError(f"{file.name} is recognised as {file.kind}, which a report cannot be made from yet")
 
@@ -123,16 +137,12 @@ def _from_ptx(file: InputFile, options: ReportOptions, say: Progress) -> list[Co
     text = _text(file)
     units = []
     for module in ptx.parse_all(text, file.name):
-        arch = module.target[0] if module.target else "sm_80"
+        arch = module.target[0] if module.target else cuda.DEFAULT_ARCH
         wanted = [cuda.check_arch(a) for a in options.arch]
         problems: tuple[Problem, ...] = ()
         if wanted and arch not in wanted:
-            problems = (
-                Problem(
-                    f"{file.name} is PTX for {arch}; --arch {', '.join(wanted)} does not change it",
-                    file.index,
-                ),
-            )
+            told = f"{file.name} is PTX for {arch}; --arch {', '.join(wanted)} does not change it"
+            problems = (Problem(told, file.index),)
         units.append(CodeUnit(file, arch, module.text or text, module, problems=problems))
     return units
 
@@ -154,11 +164,46 @@ def _from_cuda(file: InputFile, options: ReportOptions, say: Progress) -> list[C
             compile_commands=options.compile_commands,
         )
         module = ptx.parse(compiled.ptx, f"{file.path.stem}.ptx")
-        units.append(CodeUnit(file, compiled.arch, compiled.ptx, module, source, compiled))
+        machine_code, problems = _disassembled(compiled, file)
+        units.append(
+            CodeUnit(file, compiled.arch, compiled.ptx, module, machine_code, source, compiled, problems)
+        )
+    return units
+
+
+def _disassembled(compiled: cuda.Compiled, file: InputFile) -> tuple[sass.Module | None, tuple[Problem, ...]]:
+    """The machine code of a compilation; a missing disassembler costs its pane, not the report."""
+    if compiled.cubin is None:
+        return None, ()
+    try:
+        return sass.load(compiled.cubin, name=f"{file.path.stem}.{compiled.arch}.cubin"), ()
+    except WarpglassError as error:
+        return None, (Problem(f"no SASS for {compiled.arch}: {error.message}", file.index),)
+
+
+def _from_sass(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
+    say(f"reading machine code of {file.name}")
+    units = []
+    for arch in options.arch or (None,):
+        module = sass.load(file.content, arch=arch, name=file.name)
+        embedded: ptx.Module | None = None
+        problems = [Problem(f"{file.name}: {text}", file.index) for text in module.missing]
+        if module.ptx is not None:
+            try:
+                embedded = ptx.parse(module.ptx, f"{file.path.stem}.ptx")
+            except WarpglassError as error:
+                problems.append(
+                    Problem(f"the PTX in {file.name} cannot be read: {error.message}", file.index)
+                )
+        name = module.arch or arch or "unknown"
+        units.append(CodeUnit(file, name, module.ptx, embedded, module, problems=tuple(problems)))
     return units
 
 
 _READERS: dict[str, Callable[[InputFile, ReportOptions, Progress], list[CodeUnit]]] = {
     "ptx": _from_ptx,
     "cuda": _from_cuda,
+    **dict.fromkeys(
+        ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass"), _from_sass
+    ),
 }

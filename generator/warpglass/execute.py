@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from warpglass import machine
+from warpglass import machine, ptx
 from warpglass.analysis.ptx_listing import ptx_listing
 from warpglass.collect import CodeUnit
 from warpglass.expect import check_expectations, load_reference, parse_expectation
 from warpglass.launchparams import describe_params
 from warpglass.machine.launch import Launch
+from warpglass.machine.result import RunResult
 from warpglass.machine.runoptions import RunOptions
 from warpglass.options import ReportOptions
 from warpglass.report.payload import RunUnit
@@ -31,15 +33,39 @@ def run_options(options: ReportOptions, launch: Launch) -> RunOptions:
 
 
 def execute_unit(
-    unit: CodeUnit, launch: Launch, kernel: str, options: ReportOptions, text_id: int
+    unit: CodeUnit, launch: Launch, kernel: ptx.Function, options: ReportOptions, texts: Mapping[str, int]
 ) -> tuple[RunUnit, ...]:
-    """Runs of one launch, one an instruction set that there is code for."""
-    function = machine.find_kernel(unit.module, kernel)
-    result = machine.execute(unit.module, function, launch, options=run_options(options, launch))
-    listing = ptx_listing(unit.module, kernel, result.functions, _NORETURN)
-    if options.expect and result.complete:
-        expected = [(name, load_reference(path)) for name, path in map(parse_expectation, options.expect)]
-        names = {info.shown: info.ptx_name for info in describe_params(function, unit.source)}
-        wrong = check_expectations(result, launch, expected, options.rtol, names)
-        result = replace(result, findings=(*result.findings, *wrong))
-    return (RunUnit(listing, result, text_id),)
+    """Runs of one launch, one an instruction set that there is code for.
+
+    ``texts`` gives the page's source id of the PTX and the SASS text.
+    """
+    runs = []
+    if unit.module is not None and options.isa in ("auto", "ptx"):
+        runs.append(_ptx_run(unit, unit.module, launch, kernel, options, texts["ptx"]))
+    return tuple(runs)
+
+
+def _ptx_run(
+    unit: CodeUnit,
+    module: ptx.Module,
+    launch: Launch,
+    kernel: ptx.Function,
+    options: ReportOptions,
+    text_id: int,
+) -> RunUnit:
+    function = machine.find_kernel(module, kernel.name)
+    result = machine.execute(module, function, launch, options=run_options(options, launch))
+    listing = ptx_listing(module, kernel.name, result.functions, _NORETURN)
+    return RunUnit(listing, _expected(unit, function, launch, result, options), text_id)
+
+
+def _expected(
+    unit: CodeUnit, function: ptx.Function, launch: Launch, result: RunResult, options: ReportOptions
+) -> RunResult:
+    """The result with a finding for every buffer that is not as expected."""
+    if not options.expect or not result.complete:
+        return result
+    expected = [(name, load_reference(path)) for name, path in map(parse_expectation, options.expect)]
+    names = {info.shown: info.ptx_name for info in describe_params(function, unit.source)}
+    wrong = check_expectations(result, launch, expected, options.rtol, names)
+    return replace(result, findings=(*result.findings, *wrong))
