@@ -131,7 +131,7 @@ def plan_launches(
             spec for spec in report_specs if spec.kernel is None or matches_name(function.name, spec.kernel)
         ]
         specs = [command, *([table] if table is not None else []), *reported, *mine]
-        launch, notes = resolve_launch(function, source, specs)
+        launch, notes = resolve_launch(function, source, specs, options.seed)
         first = next((spec for spec in specs if spec.arch), None)
         gpu = next((spec.gpu for spec in specs if spec.gpu), None)
         planned.append(PlannedLaunch(function, launch, first.arch if first else None, gpu, notes))
@@ -196,7 +196,7 @@ def _next_end(ends: Sequence[int], line: int) -> int | None:
 
 
 def resolve_launch(
-    function: Function, source: CudaSource | None, specs: Sequence[LaunchSpec]
+    function: Function, source: CudaSource | None, specs: Sequence[LaunchSpec], seed: int = 0
 ) -> tuple[Launch, tuple[str, ...]]:
     """The launch that ``specs``, foremost first, give to ``function``, and notes on what was not understood.
 
@@ -217,7 +217,7 @@ def resolve_launch(
         # The default grid follows the cluster, which somebody gave.
         grid = (4 * cluster[0], cluster[1], cluster[2])
     infos = describe_params(function, source)
-    given, notes = _given_arguments(function, infos, specs)
+    given, notes = _given_arguments(function, infos, specs, seed)
     total = grid[0] * block[0]
     args = {info.ptx_name: given.get(info.index) or _default_argument(info, total) for info in infos}
     launch = Launch(
@@ -288,7 +288,7 @@ def _shown(extents: Dim3) -> str:
 
 
 def _given_arguments(
-    function: Function, infos: Sequence[ParamInfo], specs: Sequence[LaunchSpec]
+    function: Function, infos: Sequence[ParamInfo], specs: Sequence[LaunchSpec], seed: int
 ) -> tuple[dict[int, Argument], tuple[str, ...]]:
     given: dict[int, Argument] = {}
     aliases: list[tuple[ParamInfo, str, LaunchSpec]] = []
@@ -314,7 +314,7 @@ def _given_arguments(
             if isinstance(value, str) and value.strip().startswith("@"):
                 aliases.append((info, value.strip()[1:], spec))
             else:
-                given[info.index] = read_argument(info, value, spec.place)
+                given[info.index] = read_argument(info, value, spec.place, seed)
     for info, name, spec in aliases:
         given[info.index] = _alias(info, name, infos, given, spec)
     return given, tuple(notes)

@@ -46,8 +46,10 @@ def split_argument(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def read_argument(info: ParamInfo, value: object, place: Place) -> Argument:
+def read_argument(info: ParamInfo, value: object, place: Place, seed: int = 0) -> Argument:
     """The argument that ``value`` (a text, or a number or list out of TOML) gives to ``info``.
+
+    ``seed`` is for bfloat16 values that are made here; all other content is the machine's to make.
 
     Raises :class:`LaunchError` where it does not fit the parameter.
     """
@@ -57,7 +59,7 @@ def read_argument(info: ParamInfo, value: object, place: Place) -> Argument:
         text = value.strip()
         buffer = _BUFFER.fullmatch(text)
         if buffer:
-            return _described(info, buffer, place)
+            return _described(info, buffer, place, seed)
         if text.lower().endswith(".npy"):
             return _from_file(info, text, None, None, place)
         if text.lower().startswith("hex:"):
@@ -118,7 +120,7 @@ def _fitted(info: ParamInfo, value: object) -> int | float:
     return value
 
 
-def _described(info: ParamInfo, match: re.Match[str], place: Place) -> Argument:
+def _described(info: ParamInfo, match: re.Match[str], place: Place, seed: int) -> Argument:
     """``TYPE[COUNT]`` or ``TYPE[COUNT]:FILL``."""
     type_name, counts, fill = match.group(1).strip(), match.group(2), (match.group(3) or "default").strip()
     element = element_type(type_name)
@@ -135,19 +137,19 @@ def _described(info: ParamInfo, match: re.Match[str], place: Place) -> Argument:
     if not 1 <= count * itemsize <= _MOST_BYTES:
         raise _unfit(info, match.group(0), f"a buffer has 1 byte to {_MOST_BYTES >> 30} GiB")
     if fill.lower() in FILLS:
-        return _filled(info, dtype, count, fill.lower(), place)
+        return _filled(info, dtype, count, fill.lower(), place, seed)
     return _from_file(info, fill, dtype, count, place)
 
 
-def _filled(info: ParamInfo, dtype: str, count: int, fill: str, place: Place) -> Argument:
+def _filled(info: ParamInfo, dtype: str, count: int, fill: str, place: Place, seed: int) -> Argument:
     if dtype == "bfloat16":
         # numpy has no such type: its bits are made here.
-        values = _bfloat_values(fill, count)
+        values = _bfloat_values(fill, count, seed)
         return Argument(info.shown, "buffer", "uint16", values, count, fill, place.origin)
     return Argument(info.shown, "buffer", dtype, None, count, fill, place.origin)
 
 
-def _bfloat_values(fill: str, count: int) -> Array | None:
+def _bfloat_values(fill: str, count: int, seed: int) -> Array | None:
     """The upper halves of float32, rounded to nearest even; None for fills of zeros."""
     values: npt.NDArray[np.float32]
     if fill == "iota":
@@ -155,7 +157,7 @@ def _bfloat_values(fill: str, count: int) -> Array | None:
     elif fill == "ones":
         values = np.ones(count, np.float32)
     elif fill == "random":
-        values = np.random.default_rng(0).random(count, dtype=np.float32)
+        values = np.random.default_rng(seed).random(count, dtype=np.float32)
     else:
         return None
     bits = values.view(np.uint32)

@@ -60,6 +60,14 @@ def test_report_has_the_documented_options(cli):
         assert re.search(rf"(?<![\w-]){option}(?![\w-])", out), option
 
 
+def test_the_documentation_names_every_option(cli):
+    text = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+    _, out, _ = cli("report", "--help")
+    options = set(re.findall(r"(?<![\w-])--?[A-Za-z][\w-]*", out)) - {"-h", "--help", "--std"}
+    assert len(options) > 30
+    assert [option for option in sorted(options) if not re.search(rf"`{option}(?![\w-])", text)] == []
+
+
 def test_run_gives_memory_back(cli, scale, tmp_path):
     code, out, _ = cli("run", scale, *RUN, "--dump", "2=out.npy")
     assert code == 0

@@ -27,12 +27,11 @@ def test_flags_are_picked(tmp_path):
     assert flags.include_dirs == (tmp_path / "inc", tmp_path / "other", tmp_path / "/sys")
     assert flags.defines == ("N=4", "M")
     assert flags.std == "c++20"
+    assert flags.forced == (tmp_path / "pre.h",)
     assert flags.archs == ("sm_80", "sm_90a")
     assert flags.flags == (
         "--expt-relaxed-constexpr",
         "-maxrregcount=64",
-        "-include",
-        str(tmp_path / "pre.h"),
         "--use_fast_math",
     )
 

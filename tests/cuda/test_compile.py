@@ -119,9 +119,18 @@ def test_a_header_beside_the_source_is_found(tmp_path):
 def test_compile_commands(tmp_path):
     source, _include = project(tmp_path)
     database = tmp_path / "compile_commands.json"
-    entry = {"directory": str(tmp_path), "file": "src/k.cu", "command": "nvcc -Iinc -DX -c src/k.cu"}
+    entry = {
+        "directory": str(tmp_path),
+        "file": "src/k.cu",
+        "command": "nvcc -Iinc -DX -include pre.h -c src/k.cu",
+    }
+    (tmp_path / "pre.h").write_text("__device__ inline float before(float v) { return v + clock(); }\n")
+    source.write_text(KERNEL.replace("helper(x", "before(x"))
     database.write_text(json.dumps([entry]))
-    assert cuda.compile(source, compile_commands=database).cubin is not None
+    result = cuda.compile(source, compile_commands=database)
+    assert result.cubin is not None
+    assert any(name.endswith("/pre.h") for name in result.files)
+    assert str(tmp_path) not in result.ptx
 
 
 def test_errors_are_the_compilers_own_lines(tmp_path):

@@ -29,12 +29,16 @@ _WITH_VALUE = {"-I", "-isystem", "-D", "-U", "-std", "--std", "-include", "-maxr
 
 @dataclass(frozen=True, slots=True)
 class CommandFlags:
-    """What a build says of one file: ``include_dirs`` are absolute, ``archs`` as written (``sm_80``)."""
+    """What a build says of one file: ``include_dirs`` and ``forced`` (-include) are absolute.
+
+    ``archs`` are as written (``sm_80``).
+    """
 
     include_dirs: tuple[Path, ...]
     defines: tuple[str, ...]
     std: str | None
     flags: tuple[str, ...]
+    forced: tuple[Path, ...]
     archs: tuple[str, ...]
 
 
@@ -89,6 +93,7 @@ def _read_flags(arguments: list[str], directory: Path) -> CommandFlags:
     includes: list[Path] = []
     defines: list[str] = []
     flags: list[str] = []
+    forced: list[Path] = []
     archs: list[str] = []
     std: str | None = None
     for name, value in _pairs(arguments[1:]):
@@ -99,7 +104,7 @@ def _read_flags(arguments: list[str], directory: Path) -> CommandFlags:
         elif name in ("-std", "--std"):
             std = value
         elif name == "-include":
-            flags += ["-include", str((directory / value).resolve())]
+            forced.append(directory / value)
         elif name == "-U" or name.endswith("maxrregcount"):
             flags += [f"{name}{value}"] if name == "-U" else [f"-maxrregcount={value}"]
         elif name in _KEPT:
@@ -109,7 +114,9 @@ def _read_flags(arguments: list[str], directory: Path) -> CommandFlags:
         elif name in ("-gencode", "--generate-code"):
             archs += [part for part in value.replace("[", ",").replace("]", ",").replace("=", ",").split(",")
                       if part.startswith("sm_")]  # fmt: skip
-    return CommandFlags(tuple(includes), tuple(defines), std, tuple(flags), tuple(dict.fromkeys(archs)))
+    return CommandFlags(
+        tuple(includes), tuple(defines), std, tuple(flags), tuple(forced), tuple(dict.fromkeys(archs))
+    )
 
 
 def _pairs(arguments: list[str]) -> Iterator[tuple[str, str]]:

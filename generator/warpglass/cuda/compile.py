@@ -70,6 +70,9 @@ def compile(
     flags: list[str] = []
     if found is not None:
         includes += found.include_dirs
+        # A forced header is named within a linked folder of its own, so that no absolute path shows.
+        includes += [header.parent for header in found.forced]
+        flags += [part for header in found.forced for part in ("-include", header.name)]
         flags += [*found.flags, *(f"-D{item}" for item in found.defines)]
         std = std or found.std
     flags += [f"-D{item}" for item in defines]
