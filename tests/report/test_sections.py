@@ -36,8 +36,8 @@ def test_launches_name_state_and_verdict() -> None:
     table = rows(section(sample(), "launches"))
     assert len(table) == 3
     assert table[1][:5] == ["1", "matmul", "sm_80 · A100-SXM4-40GB", "4 × 4", "16 × 16"]
-    assert table[1][6:8] == ["3,584", "PTX, executed, 16 of 16 blocks"]
-    assert table[2][7] == "PTX, partly executed, 1 of 4 blocks"
+    assert table[1][6:8] == ["3,584", "PTX, 16 of 16 blocks"]
+    assert table[2][7] == "PTX, 1 of 4 blocks, cut short"
     context = launches.context(sample())
     assert context is not None
     assert [row["href"] for row in context["rows"]] == ["#v=1&n=0", "#v=1&n=1"]

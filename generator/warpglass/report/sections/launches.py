@@ -40,5 +40,15 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "warp_instructions": warp_instructions,
         "thread_instructions": threads,
         "state": run_state(run),
+        "run": _run_text(run),
         "verdict": verdict(report, index, launch),
     }
+
+
+def _run_text(run: Mapping[str, Any] | None) -> str:
+    """``PTX, 4 of 16 blocks, cut short``: the card below says the rest."""
+    state = run_state(run)
+    if run is None:
+        return str(state["text"])
+    blocks = str(state["blocks"]).removeprefix("executed, ")
+    return f"{str(run.get('isa', '')).upper()}, {blocks}{'' if state['ok'] else ', cut short'}"
