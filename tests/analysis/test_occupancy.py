@@ -136,6 +136,8 @@ def test_fifty_thousand_more_from_the_header_itself(tmp_path: Path) -> None:
 def test_worked_examples(
     arch: str, ask: Resources, blocks: int, warps: int, limiters: tuple[str, ...]
 ) -> None:
+    """Among them the public questions occ-92regs-224thr, occ-85regs-cc52, occ-pmpp-exercise and
+    occ-triton-softmax-formula, whose formula says 6 where the hardware holds 5."""
     got = occupancy(gpu.arch(arch), ask)
     assert (got.blocks, got.warps, got.limiters) == (blocks, warps, limiters)
 

@@ -33,6 +33,7 @@ EUROPEAN = """"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
 
 
 def test_the_oldest_style() -> None:
+    """The public question csv-warning-before-header: anything may stand before the header."""
     report = parse_csv(DETAILS_2020)
     assert [launch.name for launch in report.launches] == ["axpy(float*, int)"] * 2
     first = report.launches[0]
@@ -58,6 +59,7 @@ def test_the_wide_raw_page() -> None:
 
 
 def test_european_separators_are_inferred_from_the_file() -> None:
+    """The public question csv-locale."""
     (launch,) = parse_csv(EUROPEAN).launches
     assert launch.get("gpu__time_duration.sum") == 117_344
     assert launch.get("dram__bytes.sum") == 27_595_520
