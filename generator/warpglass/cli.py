@@ -160,6 +160,7 @@ def run(
 def list_(
     source: Input,
     json: o.Json = None,
+    kernel: o.Kernel = None,
     arch: o.Archs = None,
     include: o.Includes = None,
     define: o.Defines = None,
@@ -173,6 +174,7 @@ def list_(
     from warpglass.cli_inspect import list_file
 
     options = o.make_options(
+        kernel=kernel,
         arch=arch,
         include=include,
         define=define,

@@ -8,22 +8,27 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpglass import __version__
 from warpglass.cli_console import Shell, write_json
 from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.devices import find_devices
-from warpglass.inputs.sniff import Kind, sniff
+from warpglass.inputs.sniff import Kind, decode_text, sniff
 from warpglass.inputs.toolchain import find_tools, tool_version
 from warpglass.jsonable import to_jsonable
 from warpglass.options import ReportOptions
 from warpglass.resources import resource_dir
 
+if TYPE_CHECKING:
+    from warpglass.ncu import Report
+
 __all__ = ["list_file", "parse_file", "show_doctor", "show_examples"]
 
 _BINARY = ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass")
+_PROFILES = ("ncu-rep", "ncu-csv", "ncu-text")
+_LARGEST_TEXT = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ def read_kind(path: Path) -> Kind:
     """The kind of a file; raises :class:`InputError` where it cannot be read."""
     try:
         if path.is_dir():
-            raise InputError(f"{path} is a folder")
+            # Triton's cache keeps the parts of a kernel in a folder.
+            if any(path.glob("*.cubin")) or any(path.glob("*.ptx")):
+                return "cubin"
+            raise InputError(f"{path} is a folder without a kernel")
         with path.open("rb") as stream:
             return sniff(stream.read(1 << 20), path.name)
     except OSError as error:
@@ -145,7 +153,7 @@ def _list_binary(path: Path, options: ReportOptions) -> tuple[list[ListedKernel]
     rows: list[ListedKernel] = []
     notes: list[str] = []
     for arch in options.arch or (None,):
-        module = sass.load(path, arch=arch)
+        module = sass.load(path, arch=arch, kernel=options.kernel)
         rows += [
             ListedKernel(
                 demangled(function.name).full,
@@ -162,11 +170,23 @@ def _list_binary(path: Path, options: ReportOptions) -> tuple[list[ListedKernel]
     return rows, notes
 
 
-def _list_ncu(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
+def _load_profile(kind: Kind, path: Path) -> Report:
+    """A profiler report in whichever of its three forms."""
     from warpglass import ncu
+    from warpglass.ncu.details_text import parse_details_text
+    from warpglass.ncu.exports import parse_csv
 
+    if kind == "ncu-rep":
+        return ncu.load(path)
+    if path.stat().st_size > _LARGEST_TEXT:
+        raise InputError(f"{path.name} is larger than {_LARGEST_TEXT >> 20} MiB")
+    text = decode_text(path.read_bytes())
+    return parse_csv(text, path.name) if kind == "ncu-csv" else parse_details_text(text, path.name)
+
+
+def _list_ncu(path: Path, options: ReportOptions) -> tuple[list[ListedKernel], list[str]]:
     rows = []
-    for launch in ncu.load(path).launches:
+    for launch in _load_profile(read_kind(path), path).launches:
         major = launch.number("device__attribute_compute_capability_major")
         minor = launch.number("device__attribute_compute_capability_minor")
         arch = None if major is None or minor is None else f"sm_{major:.0f}{minor:.0f}"
@@ -217,10 +237,8 @@ def _load_model(kind: Kind, path: Path) -> Any:
         from warpglass import sass
 
         return sass.load(path)
-    if kind == "ncu-rep":
-        from warpglass import ncu
-
-        return ncu.load(path)
+    if kind in _PROFILES:
+        return _load_profile(kind, path)
     if kind == "report-json":
         from warpglass.report.model import Report
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from warpglass import __version__
+from warpglass import __version__, cuda
 from warpglass.cli import app, expand_json, main
 from warpglass.cli_console import printable
 from warpglass.cli_report import failed_checks, gallery_units, wanted_words
@@ -132,6 +132,49 @@ def test_list_and_parse_ptx(cli, scale):
     function = model["functions"][0]
     assert function["instructions"][0]["opcode"] == "ld.param.u32"
     assert function["instructions"][0]["operands"][0] == {"node": "Register", "name": "%r2"}
+
+
+@pytest.mark.cuda
+def test_list_cuda_and_cubin(cli, tmp_path):
+    if find_tool("nvcc") is None:
+        pytest.skip("nvcc is not here")
+    (tmp_path / "k.cu").write_text("template <int N> __global__ void k(int *p) { *p = N; }\n"
+                                   "void f() { k<3><<<1, 1>>>(0); }\n")  # fmt: skip
+    code, out, _ = cli("list", "k.cu", "--arch", "sm_80", "--arch", "sm_90a", "--json")
+    assert code == 0
+    rows = json.loads(out)["kernels"]
+    assert [(row["kernel"], row["arch"], row["line"]) for row in rows] == [
+        ("k<3>(int*)", "sm_80", 1),
+        ("k<3>(int*)", "sm_90a", 1),
+    ]
+    assert all(row["registers"] > 0 for row in rows)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "k.cubin").write_bytes(cuda.compile("k.cu").cubin)
+    for name in ("cache/k.cubin", "cache"):
+        code, out, _ = cli("list", name, "--json")
+        assert code == 0
+        (row,) = json.loads(out)["kernels"]
+        assert (row["kernel"], row["arch"], row["registers"]) == ("k<3>(int*)", "sm_80", rows[0]["registers"])
+    code, out, _ = cli("parse", "cache/k.cubin", "--json")
+    assert code == 0
+    assert json.loads(out)["model"]["functions"][0]["instructions"]
+
+
+def test_list_and_parse_profiler_reports(cli, tmp_path):
+    path = Path(__file__).parents[3] / "shared" / "inputs" / "ncu" / "gemm-sm86-2023.1.ncu-rep"
+    if not path.is_file():
+        pytest.skip("the shared profiler reports are not here")
+    code, out, _ = cli("list", path)
+    assert code == 0
+    assert re.search(r"^esmm_shmem_multi\(.* sm_86 +56 ", out, re.M)
+    code, out, _ = cli("parse", path, "--json")
+    assert code == 0
+    assert json.loads(out)["kind"] == "ncu-rep"
+    csv = '"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
+    (tmp_path / "r.csv").write_text(csv + '"0","7","k(int)","gpu__time_duration.sum","ns","5"\n')
+    code, out, _ = cli("list", "r.csv")
+    assert code == 0
+    assert re.search(r"^k\(int\) +unknown", out, re.M)
 
 
 def test_list_without_a_toolchain(cli, scale, monkeypatch, tmp_path):

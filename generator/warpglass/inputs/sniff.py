@@ -64,7 +64,7 @@ _SASS_LINE = re.compile(
     re.M,
 )
 _NCU_CSV = re.compile(r'^"ID",.*"Kernel Name"|^ID,.*\bKernel Name\b', re.M)
-_NCU_TEXT = re.compile(r"^==PROF== |^[ \t]+Section: \S|^[ \t]*-{10,} -{5,} -{5,}", re.M)
+_NCU_TEXT = re.compile(r"^==PROF== |^[ \t]+Section: \S|^[ \t]*-{10,} {1,3}-{5,} {1,3}-{5,}", re.M)
 _PYTHON = re.compile(r"^(?:import|from) +[\w.]|^def \w{1,99}\([^\n]{0,500}:[ \t]*$|^@triton", re.M)
 
 
