@@ -126,20 +126,34 @@ def count_local(m: Machine, pc: int, access: Access, offset: int, size: int) -> 
 
 
 def count_shared(m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
-    """Count a request to shared memory. A common offset in whole words turns the banks and changes nothing."""
+    """Count a request to shared memory. An offset in whole words, common to all, turns the banks only."""
     key = (size, offset & (size - 1 if size > 4 else 3))
-    sums = access.counts.get(key) if okay is None else None
-    if sums is None or (pc, "first") not in m.counters.samples:
+    known = access.detail.get(key) if okay is None else None
+    if known is None:
         rows, mask = _rows(access, access.own + offset, okay)
         counts = rules.shared_counts(rows, size, mask)
         sums = (
             int((counts.live > 0).sum()), 0, 0, int(counts.wavefronts.sum()), int(counts.ideal.sum()),
             int(counts.broadcast.sum()), int(counts.live.sum()) * size, int(counts.addresses.sum()) * size,
         )  # fmt: skip
+        known = (sums, counts.wavefronts, counts.ideal)
         if okay is None:
-            access.counts[key] = sums
+            access.detail[key] = known
         _sample(m, pc, access, rows, mask, size, None, None, counts.wavefronts, counts.ideal)
-    _add(m, pc, sums)
+    elif (pc, "first") not in m.counters.samples:
+        _, waves, ideal = known
+        # The pattern is known from another instruction: only the rows to be shown are worked out.
+        chosen = np.array(sorted({int((waves - ideal).argmax()), int((waves > 0).argmax())}))
+        rows, mask = _some_rows(access, offset, chosen)
+        _sample(m, pc, access, rows, mask, size, None, None, waves[chosen], ideal[chosen], chosen)
+    _add(m, pc, known[0])
+
+
+def _some_rows(access: Access, offset: int, chosen: Ints) -> tuple[Ints, Bools | None]:
+    if access.own.ndim == 2:
+        return access.own[chosen] + offset, None
+    rows, mask = _rows(access, access.own + offset, None)
+    return rows[chosen], None if mask is None else mask[chosen]
 
 
 _NAMES = {0: "global", 1: "shared", 2: "local", 3: "const"}
@@ -156,6 +170,7 @@ def _sample(
     sectors_ideal: Ints | None,
     waves: Ints | None,
     waves_ideal: Ints | None,
+    numbers: Ints | None = None,
 ) -> None:
     """Keep the first request of an instruction and the one furthest above its ideal."""
     cost, ideal = (sectors, sectors_ideal) if waves is None else (waves, waves_ideal)
@@ -174,7 +189,7 @@ def _sample(
     for row, label in picks:
         live = np.ones(32, dtype=np.bool_) if mask is None else mask[row]
         shift = m.arena.layout.global_base if access.space in (0, 3) else 0
-        warp = int(access.on.rows[row])
+        warp = int(access.on.rows[row if numbers is None else numbers[row]])
         sample = AccessSample(
             pc=pc, label=label, block=m.block_dim(warp), warp=warp % m.wpb, space=_NAMES[access.space], size=size,
             mask=int((np.int64(1) << np.flatnonzero(live)).sum()),

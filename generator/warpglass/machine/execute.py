@@ -27,8 +27,8 @@ from warpglass.ptx.model import Function, Module, SpecialRegister
 
 __all__ = ["execute", "find_kernel"]
 
-#: Lanes a batch aims at: registers of that many lanes stay in the second-level cache.
-BATCH_LANES = 16384
+#: Lanes a batch aims at. Fewer keep registers in the cache; more make up for groups that divergence splits.
+BATCH_LANES = 32768
 #: Rounds a batch may run before the others get a turn; only blocks that wait for each other need that.
 TURN = 100_000
 #: Batches that may be under way at the same time.

@@ -41,7 +41,7 @@ class Access:
     """
 
     __slots__ = (
-        "_lanes", "_shadow", "counts", "high", "index", "low", "low_bits", "on", "own", "remote", "scaled",
+        "_lanes", "_shadow", "counts", "detail", "high", "index", "low", "low_bits", "on", "own", "remote", "scaled",
         "space", "version", "wild",
     )  # fmt: skip
 
@@ -61,6 +61,8 @@ class Access:
         self.low_bits = int(np.bitwise_or.reduce(own.reshape(-1) & 31))
         self.scaled: dict[int, Ints] = {0: index}
         self.counts: dict[tuple[int, int], tuple[int, ...]] = {}
+        #: Sums and rows of wavefronts by (size, offset within the alignment).
+        self.detail: dict[tuple[int, int], tuple[tuple[int, ...], Ints, Ints]] = {}
         self._lanes: Ints | None = None
         self._shadow: Ints | None = None
 

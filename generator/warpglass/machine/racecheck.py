@@ -35,19 +35,20 @@ Array = npt.NDArray[Any]
 
 @dataclass(slots=True)
 class Entry:
-    """One access: shadow units (first of each lane), lanes, units a lane covers."""
+    """One access: shadow units (first of each lane, less ``shift``), lanes, units a lane covers."""
 
     kind: int
     pc: int
     units: Ints
+    shift: int
     lanes: Ints
     span: int
 
     def spread(self) -> tuple[Ints, Ints]:
         """Every unit with the lane that touches it."""
         if self.span == 1:
-            return self.units, self.lanes
-        units = (self.units[:, None] + np.arange(self.span)).reshape(-1)
+            return (self.units + self.shift if self.shift else self.units), self.lanes
+        units = (self.units[:, None] + (self.shift + np.arange(self.span))).reshape(-1)
         return units, np.repeat(self.lanes, self.span)
 
 
@@ -112,7 +113,7 @@ class RaceCheck:
             else (index - m.shared_at) // self.unit
         )
         shift = offset // self.unit
-        entry = Entry(kind, pc, units + shift if shift else units, lanes, max(size // self.unit, 1))
+        entry = Entry(kind, pc, units, shift, lanes, max(size // self.unit, 1))
         if kind != READ:
             self._written()[entry.spread()[0]] = True
         if m.cluster.size > 1 and access.remote:

@@ -357,9 +357,7 @@ def _as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
 def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
     if not recorder.accesses:
         return None
-    columns: dict[str, list[Any]] = {
-        k: [] for k in ("step", "kind", "space", "size", "mask", "count", "data")
-    }
+    columns: dict[str, list[Any]] = {k: [] for k in ("step", "fixed", "mask", "count", "data")}
     addresses, data = [], []
     filled = 0
     for step, kind, space, size, rows, lanes, at, words in recorder.accesses:
@@ -367,33 +365,34 @@ def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
         local = warp[step : step + rows]
         bits = np.bincount(warps, weights=(np.int64(1) << (lanes & 31)).astype(np.float64)).astype(np.uint32)
         counts = np.bincount(warps)
-        for index, which in enumerate(local.tolist()):
-            if which >= counts.shape[0] or counts[which] == 0:
-                continue
-            columns["step"].append(step + index)
-            columns["kind"].append(kind)
-            columns["space"].append(space)
-            columns["size"].append(size)
-            columns["mask"].append(int(bits[which]))
-            columns["count"].append(int(counts[which]))
-            if words is None:
-                columns["data"].append(NOT_KEPT)
-            else:
-                columns["data"].append(filled)
-                filled += int(counts[which]) * words.shape[1]
+        here = np.flatnonzero(
+            (local < counts.shape[0]) & (np.append(counts, 0)[np.minimum(local, counts.shape[0])] > 0)
+        )
+        size_of = counts[local[here]]
+        columns["step"].append(step + here)
+        columns["fixed"].append(np.tile(np.array([kind, space, size], dtype=np.uint8), (here.shape[0], 1)))
+        columns["mask"].append(bits[local[here]])
+        columns["count"].append(size_of)
+        if words is None:
+            columns["data"].append(np.full(here.shape[0], NOT_KEPT, dtype=np.int64))
+        else:
+            places = size_of * words.shape[1]
+            columns["data"].append(filled + np.cumsum(places) - places)
+            filled += int(places.sum())
         addresses.append(at)
         if words is not None:
             data.append(words.reshape(-1))
-    counts = np.array(columns["count"], dtype=np.int64)
+    counts = np.concatenate(columns["count"]).astype(np.int64)
+    fixed = np.concatenate(columns["fixed"])
     return Accesses(
-        step=np.array(columns["step"], dtype=np.uint32),
-        kind=np.array(columns["kind"], dtype=np.uint8),
-        space=np.array(columns["space"], dtype=np.uint8),
-        size=np.array(columns["size"], dtype=np.uint8),
-        mask=np.array(columns["mask"], dtype=np.uint32),
+        step=np.concatenate(columns["step"]).astype(np.uint32),
+        kind=fixed[:, 0].copy(),
+        space=fixed[:, 1].copy(),
+        size=fixed[:, 2].copy(),
+        mask=np.concatenate(columns["mask"]).astype(np.uint32),
         offset=(np.cumsum(counts) - counts).astype(np.uint32),
         addresses=np.concatenate(addresses),
-        data_offset=np.array(columns["data"], dtype=np.uint32),
+        data_offset=np.concatenate(columns["data"]).astype(np.uint32),
         data=np.concatenate(data).astype(np.uint32) if data else np.zeros(0, dtype=np.uint32),
         complete=not (recorder.full or recorder.access_cut),
     )

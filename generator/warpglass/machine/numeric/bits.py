@@ -237,6 +237,8 @@ def prmt(a: Array, b: Array, selector: Array, mode: str = "") -> Array:
     ``mode`` is ``""`` (bit 3 of each selector nibble replicates the sign), or one of f4e, b4e, rc8, ecl,
     ecr, rc16, in which only the two low bits of the selector count.
     """
+    if np.ndim(selector) == 0 and mode == "" and not int(selector) & 0x8888:
+        return _prmt_constant(a, b, int(selector))
     both = (b.astype(_U64) << _U64(32)) | a
     result: Array = (a ^ a).astype(_U32)
     for lane in range(4):
@@ -251,6 +253,23 @@ def prmt(a: Array, b: Array, selector: Array, mode: str = "") -> Array:
             byte = np.where((nibble & _U32(8)) != 0, sign, byte)
         result = result | np.left_shift(byte, _U32(8 * lane))
     return result
+
+
+def _prmt_constant(a: Array, b: Array, selector: int) -> Array:
+    """The usual case, one selector for all lanes and no sign: shifts by constants."""
+    if selector == 0x5410:
+        return (a & _U32(0xFFFF)) | (b << _U32(16))
+    if selector == 0x7632:
+        return (a >> _U32(16)) | (b & _U32(0xFFFF0000))
+    total: Array | None = None
+    for lane in range(4):
+        index = selector >> (4 * lane) & 7
+        source = b if index & 4 else a
+        byte = (source >> _U32(8 * (index & 3))) & _U32(0xFF)
+        byte = byte << _U32(8 * lane)
+        total = byte if total is None else total | byte
+    assert total is not None
+    return total
 
 
 def _mode_rows(rows: tuple[str, str, str, str]) -> tuple[Array, ...]:

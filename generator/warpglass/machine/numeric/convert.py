@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpglass.machine.numeric import float32
+from warpglass.machine.numeric import float32, half
 from warpglass.machine.numeric.bits import Array, signed, top_bit
 from warpglass.machine.numeric.formats import FORMATS, decode, pack, round_f64
 from warpglass.machine.numeric.integer import limits
@@ -148,9 +148,10 @@ def float_to_float(
 ) -> Array:
     """Another float format, rounded once. ``finite``: clamp to the largest finite; ``rectify``: relu."""
     if mode == "rn" and not finite and not rectify:
-        if source == "f32" and dest == "f16":
-            half = a.view(np.float32).astype(np.float16)
-            return np.where(np.isnan(half), np.uint16(0x7FFF), half.view(np.uint16))
+        if source == "f32" and dest in ("f16", "bf16"):
+            return half.nearest(a.view(np.float32), dest)
+        if dest == "f32" and source in ("f16", "bf16"):
+            return float32.canonical(half.single(a, source))
         if dest == "f32" and source != "f64":
             return float32.canonical(value_of(a, source).astype(np.float32))
         if source == "f64" and dest == "f32":

@@ -85,7 +85,6 @@ def _fma_any(x: Array, y: Array, z: Array, mode: str) -> Array:
 def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     """``a * b + c`` with one rounding."""
     x, y, z = _float(a), _float(b), _float(c)
-    native = x * y + z
     if mode == "rn":
         # Boldo and Melquiond: exact product and sums, the tail rounded to odd. Valid clear of the ends.
         p, e = two_product(x, y)
@@ -101,6 +100,7 @@ def fma(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
         if good.all():
             return np.asarray(fast).view(_U64)
     ordinary = _ordinary(x, y) & np.isfinite(z)
+    native = x * y + z
     # A finite product that overflows must not meet an infinite addend.
     native = np.where(np.isinf(z) & np.isfinite(x) & np.isfinite(y), z, native)
     # Infinite or zero products, and infinite or NaN addends, are exact or special: the host is right there.

@@ -1,7 +1,7 @@
 """f16 and bf16 arithmetic on uint16 containers, correctly rounded.
 
-f16 sums and products go through f32, where the second rounding is harmless (24 >= 2 * 11 + 2); everything
-else through float64 rounded to odd. NaN results are the canonical 0x7FFF.
+f16 goes through f32, where a second rounding of sums and products is harmless (24 >= 2 * 11 + 2) and the
+fused sum is rounded to odd; bf16 goes through float64 rounded to odd. NaN results are the canonical 0x7FFF.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from warpglass.machine.numeric.bits import Array
-from warpglass.machine.numeric.exact import odd_add, odd_fma
-from warpglass.machine.numeric.formats import FORMATS, decode, round_f64
+from warpglass.machine.numeric.exact import odd_add, odd_fma, two_sum
+from warpglass.machine.numeric.formats import FORMATS, round_f64
 
 __all__ = [
-    "add", "encode", "flush", "fma", "maximum", "minimum", "mul", "relu", "saturate", "single", "split",
-    "sub", "value",
+    "add", "encode", "flush", "fma", "maximum", "minimum", "mul", "nearest", "relu", "saturate", "single",
+    "split", "sub", "value",
 ]  # fmt: skip
 
 _NAN = np.uint16(0x7FFF)
@@ -27,24 +27,51 @@ def split(a: Array) -> tuple[Array, Array]:
     return a.astype(np.uint16), (a >> np.uint32(16)).astype(np.uint16)
 
 
-def value(a: Array, name: str) -> Array:
-    """float64 values."""
-    return decode(a, FORMATS[name])
+#: float32 of every f16 pattern: a look-up is many times faster than numpy's own conversion.
+_F16 = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
 def single(a: Array, name: str) -> Array:
     """float32 values."""
     if name == "f16":
-        return a.view(np.float16).astype(np.float32)
-    return (a.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return _F16.take(a)
+    return np.left_shift(a, np.uint32(16), dtype=np.uint32).view(np.float32)
+
+
+def value(a: Array, name: str) -> Array:
+    """float64 values."""
+    return single(a, name).astype(np.float64)
+
+
+def nearest(x: Array, name: str) -> Array:
+    """float32 values (exact, or rounded to odd) to the nearest f16 or bf16."""
+    x = np.asarray(x)
+    if name == "f16":
+        rounded: Array = x.astype(np.float16).view(np.uint16)
+    else:
+        bits = x.view(np.uint32)
+        half = np.uint32(0x7FFF) + (np.right_shift(bits, np.uint32(16)) & np.uint32(1))
+        rounded = np.right_shift(bits + half, np.uint32(16)).astype(np.uint16)
+    nan = np.isnan(x)
+    return np.where(nan, _NAN, rounded) if nan.any() else rounded
 
 
 def encode(x: Array, name: str, mode: str = "rn") -> Array:
     """float64 values (rounded to odd where they were inexact) in the format."""
-    if name == "f16" and mode == "rn":
-        h = np.asarray(x).astype(np.float16)
-        return np.where(np.isnan(h), _NAN, h.view(np.uint16))
+    if mode == "rn":
+        return nearest(_narrow_odd(x), name)
     return round_f64(x, FORMATS[name], mode).astype(np.uint16)
+
+
+def _narrow_odd(x: Array) -> Array:
+    """float64 to float32 rounded to odd; beyond the range of f32, infinity and zero will do for 16 bits."""
+    r = np.asarray(x).astype(np.float32)
+    rest = x - r
+    bits = r.view(np.int32)
+    fix = (rest != 0) & ((bits & 1) == 0) & (r != 0) & np.isfinite(r)
+    return np.where(fix, bits + np.where((rest > 0) == (r > 0), 1, -1).astype(np.int32), bits).view(
+        np.float32
+    )
 
 
 def flush(a: Array, name: str) -> Array:
@@ -68,8 +95,7 @@ def relu(a: Array, name: str) -> Array:
 def add(a: Array, b: Array, name: str) -> Array:
     """Sum."""
     if name == "f16":
-        h = a.view(np.float16) + b.view(np.float16)
-        return np.where(np.isnan(h), _NAN, h.view(np.uint16))
+        return nearest(single(a, name) + single(b, name), name)
     return encode(odd_add(value(a, name), value(b, name)), name)
 
 
@@ -80,11 +106,20 @@ def sub(a: Array, b: Array, name: str) -> Array:
 
 def mul(a: Array, b: Array, name: str) -> Array:
     """Product."""
+    if name == "f16":
+        return nearest(single(a, name) * single(b, name), name)  # 22 bits: exact in f32
     return encode(value(a, name) * value(b, name), name)
 
 
 def fma(a: Array, b: Array, c: Array, name: str) -> Array:
     """``a * b + c`` with one rounding."""
+    if name == "f16":
+        # The product is exact in f32, and the sum with its error is rounded to odd there.
+        s, e = two_sum(single(a, name) * single(b, name), single(c, name))
+        bits = np.asarray(s).view(np.int32)
+        fix = (e != 0) & ((bits & 1) == 0) & np.isfinite(e)
+        odd = np.where(fix, bits + np.where((e > 0) == (s > 0), 1, -1).astype(np.int32), bits)
+        return nearest(odd.view(np.float32), name)
     return encode(odd_fma(value(a, name), value(b, name), value(c, name)), name)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from warpglass.machine.numeric import float64
+from warpglass.machine.numeric import float32, float64
 from warpglass.machine.numeric.bits import Array, signed
 from warpglass.machine.numeric.convert import float_container
 from warpglass.machine.numeric.formats import FORMATS, decode, round_f64
@@ -93,6 +93,8 @@ def scatter(matrix: Array, places: Places, kind: str) -> tuple[Array, ...]:
         raw = values.view(np.uint64)
     elif kind == "s32":
         raw = values.astype(np.int64).astype(np.uint32)
+    elif kind == "f32":
+        raw = float32.canonical(values.astype(np.float32))
     else:
         raw = float_container(round_f64(values, FORMATS[kind]), kind)
     return pack_elements(raw, ELEMENT_BITS[kind])

@@ -45,6 +45,9 @@ def shuffle(
     """
     a = np.broadcast_to(a, mask.shape)
     j, inside = _source_lane(mode, b, c)
+    if j.ndim == 1 and mask.all() and (members is None or (members == _U32(0xFFFFFFFF)).all()):
+        # A whole warp and one offset for all: columns in a fixed order.
+        return a[:, j], np.broadcast_to(inside, mask.shape)
     rows = np.arange(mask.shape[0])[:, None]
     active = mask if mask.all() and members is None else mask[rows, j]
     if members is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpglass.machine.numeric import convert, float32
+from warpglass.machine.numeric import convert, float32, half
 from warpglass.machine.numeric.bits import Array
 from warpglass.machine.numeric.formats import FORMATS, round_f64
 from warpglass.machine.ptx_ops.opcode import Meaning, Opcode, Shape, width
@@ -44,6 +44,8 @@ def packed(op: Opcode, shape: Shape) -> Meaning | None:
         """One element: a container of ``name`` to the pattern of the destination element (uint16)."""
         if to == "ue8m0":
             return convert.to_ue8m0(x, name, mode, finite)
+        if name == "f32" and to in ("f16", "bf16") and mode == "rn" and not finite and not rectify:
+            return half.nearest(x.view(np.float32), to)
         value = _values(x, name)
         if rectify:
             value = convert.relu(value)
