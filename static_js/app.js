@@ -128,6 +128,8 @@ export class App {
     const { selection, notes } = fragmentSelect(location.hash, this.shape, this.store.get());
     this.note(notes.length ? `${notes.join('; ')}. Shown instead: the default.` : '');
     this.store.set(selection);
+    // A link may name a step alone: its warp is the one that issued it.
+    void this.settle(/[#&]s=/.test(location.hash) && !/[#&]w=/.test(location.hash));
   }
 
   /** Keeps the address in step with the selection, without a new entry in the history. */
@@ -156,12 +158,16 @@ export class App {
     void this.settle();
   }
 
-  /** Makes the selected step one of the selected warp. */
-  async settle() {
+  /** Makes the selected step one of the selected warp, or the warp that of the step. @param {boolean} [byStep] */
+  async settle(byStep = false) {
     const found = await this.current();
     if (!found) return;
     const { step, warp } = this.store.get();
     if (step < found.trace.steps && found.trace.warp[step] === warp) return;
+    if (byStep && step < found.trace.steps) {
+      this.store.set({ warp: found.trace.warp[step] });
+      return;
+    }
     const near = traceNearest(found.index, warp, step);
     if (near >= 0) this.store.set({ step: near });
   }

@@ -29,7 +29,7 @@
  *   truncated: boolean, columns: Record<string, WgRawColumn>, values: WgRawValues|null,
  *   accesses: WgRawAccesses|null, barriers: WgRawBarriers|null}} WgRawTrace
  * @typedef {{name: string, base: number|string, size: number, dtype: string, given: boolean, touched: number[]|null}} WgBuffer
- * @typedef {{isa: string, complete: boolean, code: WgCode, profile: Record<string, (number|null)[]>,
+ * @typedef {{isa: string, complete: boolean, stopped?: {kind: string, message: string}|null, code: WgCode, profile: Record<string, (number|null)[]>,
  *   lines: Array<Record<string, any>>, memory: WgMemory[], branches: Array<Record<string, any>>,
  *   findings: Array<Record<string, any>>, buffers: (WgBuffer|null)[], traces: WgRawTrace[]}} WgRun
  * @typedef {{id: WgId, label: string, kernel: {name: string, demangled: string, bare: string}, arch: string,
@@ -206,7 +206,7 @@ export function dataTrace(raw) {
     const columns = await dataColumns(raw.columns, ['round', 'warp', 'pc', 'mask', 'group']);
     const { block, index, warps, threads, truncated } = raw;
     const steps = columns.pc.length;
-    const rounds = raw.rounds || (steps ? columns.round[steps - 1] + 1 : 0);
+    const rounds = steps ? columns.round[steps - 1] + 1 : 0;
     return /** @type {WgTrace} */ ({ block, index, warps, threads, steps, rounds, truncated, ...columns });
   });
 }

@@ -98,7 +98,8 @@ function keysDialog() {
         ...KEYS.filter((entry) => entry.group === group).map((entry) =>
           el('div', {}, el('dt', {}, el('kbd', {}, entry.key)), el('dd', {}, entry.label))))))),
     el('p', { class: 'keys-more' }, 'In a code pane the arrow keys, Page Up, Page Down, Home and End move the caret and Enter fixes ' +
-      'the line. In the waveform the arrow keys choose step and warp.'),
+      'the line. In the waveform the arrow keys choose step and warp; the wheel zooms while it has ' +
+      'the focus or Ctrl is held, Shift and the wheel pan, a click on a row’s name pins it, Shift and a click put marker B.'),
     el('p', {}, el('label', {}, toggle, ' Single-key shortcuts')),
     el('form', { method: 'dialog' }, el('button', { class: 'wg-button' }, 'Close')),
   );

@@ -45,13 +45,11 @@ function mainBoot() {
     const button = event.target instanceof Element ? event.target.closest('[data-action]') : null;
     if (button && !(/** @type {HTMLButtonElement} */ (button).disabled)) app.perform(button.getAttribute('data-action') ?? '');
   });
-  void app.settle();
   app.store.subscribe(() => app.writeFragment());
   addEventListener('hashchange', () => {
     // Links to sections are no selections.
     if (!/^#v=/.test(location.hash)) return;
     app.readFragment();
-    void app.settle();
   });
   document.documentElement.dataset.ready = 'true';
 }

@@ -14,7 +14,8 @@ export const WAVE_ROW = 18;
 export const WAVE_LABEL = 64;
 export const WAVE_RULER = 22;
 const WAVE_MAP = 44;
-const WAVE_MAX_HEIGHT = 460;
+/** Room for the 32 warps of a full block and its heading. */
+const WAVE_MAX_HEIGHT = 620;
 
 export class WavePicture {
   /** @param {import('./app.js').App} app */

@@ -21,6 +21,7 @@ class Waveform extends WavePicture {
     this.area = el('div', { class: 'wave-area', tabindex: 0, role: 'application', 'aria-roledescription': 'waveform',
       'aria-label': 'Waveform: arrow keys choose step and warp, plus and minus zoom; the table below holds the same',
       'aria-describedby': 'wave-now' }, this.canvas);
+    this.scroller = el('div', { class: 'wave-scroll', tabindex: 0, role: 'group', 'aria-label': 'Rows of the waveform', hidden: true }, el('div'));
     this.now = el('p', { class: 'wave-now', id: 'wave-now' });
     this.search = /** @type {HTMLInputElement} */ (el('input', { type: 'search', id: 'wg-search', class: 'wave-search', placeholder: 'opcode or :line', 'aria-label': 'Search opcodes, or :line' }));
     this.found = el('span', { class: 'muted', role: 'status' });
@@ -38,7 +39,7 @@ class Waveform extends WavePicture {
       domButton('match-previous', 'Previous match', '‹'), domButton('match-next', 'Next match', '›'), this.found);
     const legend = el('ul', { class: 'wave-legend' }, ...[1, 2, 4, 3, 6, 5].map((state) =>
       el('li', {}, el('i', { class: `wkey wkey-${state}`, 'aria-hidden': 'true' }), WAVE_NAMES[state])));
-    domReplace(this.host, tools, legend, this.area, this.map, this.now, this.table.node);
+    domReplace(this.host, tools, legend, el('div', { class: 'wave-frame' }, this.area, this.scroller), this.map, this.now, this.table.node);
     this.palette = paintPalette(this.host);
     new ResizeObserver(() => this.resize()).observe(this.area);
     document.addEventListener('wg-theme', () => {
@@ -46,8 +47,25 @@ class Waveform extends WavePicture {
       this.mapDirty = true;
       this.draw();
     });
+    this.scroller.addEventListener('scroll', () => {
+      const row = Math.round(this.scroller.scrollTop / WAVE_ROW);
+      if (row === this.scroll) return;
+      this.scroll = row;
+      this.draw();
+    });
     this.pointer();
     this.actions();
+  }
+
+  /** A native scrollbar for the rows, where there are more than fit. */
+  syncScroller() {
+    const hidden = this.rows.length - this.visibleRows();
+    this.scroller.hidden = hidden <= 0;
+    if (hidden <= 0) return;
+    this.scroller.style.height = `${this.height}px`;
+    const inner = /** @type {HTMLElement} */ (this.scroller.firstElementChild);
+    inner.style.height = `${this.height + hidden * WAVE_ROW}px`;
+    this.scroller.scrollTop = this.scroll * WAVE_ROW;
   }
 
   actions() {
@@ -179,6 +197,7 @@ class Waveform extends WavePicture {
 
   resize() {
     this.fitTo(this.area.clientWidth);
+    this.syncScroller();
     this.draw();
   }
 
@@ -331,6 +350,7 @@ class Waveform extends WavePicture {
       const at = row - pinned;
       if (at < this.scroll) this.scroll = at;
       else if (at >= this.scroll + room) this.scroll = at - room + 1;
+      this.syncScroller();
     }
     const { trace } = this.blocks[now.b].loaded;
     const range = this.app.store.get().range;

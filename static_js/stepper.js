@@ -260,10 +260,17 @@ class StepperView {
         el('span', {}, 'lanes on ', el('b', {}, `${tracePopcount(trace.mask[step])} of 32`)),
         el('span', {}, 'mask ', el('code', {}, domMask(trace.mask[step]))),
         loop ? el('span', {}, 'loop iteration ', el('b', {}, domCount(loop.iteration))) : null,
-        trace.truncated && step === trace.steps - 1 ? el('span', { class: 'partial' }, 'the trace budget ended here') : null),
+        step === trace.steps - 1 ? this.ending(trace) : null),
       el('div', { class: 'step-context' },
         this.context(this.place(pc), this.app.lines(source[pc]), (sourceLine[pc] ?? 0) - 1, 'step-line'),
         this.context(`${this.app.run()?.isa.toUpperCase()} line ${code.instructions.line[pc]}`, code.instructions.text, pc, 'step-instruction')));
+  }
+
+  /** Why the trace ends before its block did, if it does. @param {import('./data.js').WgTrace} trace */
+  ending(trace) {
+    if (trace.truncated) return el('span', { class: 'partial' }, 'the trace budget ended here');
+    const stopped = this.app.run()?.stopped;
+    return stopped ? el('span', { class: 'partial' }, `the run stopped: ${stopped.message}`) : null;
   }
 
   /** A few lines around the current one. @param {string} name @param {string[]} lines @param {number} at @param {string} mark */

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
 
 import pages
-from conftest import FLAGS, chromium_path
+from browser_tools import FLAGS, chromium_path
 
 from warpglass.report.render import render_html
 

@@ -6,8 +6,6 @@ left the page, every console error and every violation of the page's security po
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,14 +17,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pages
-
-from warpglass.report.render import render_html
+from browser_tools import FLAGS, chromium_path, write
 
 ROOT = Path(__file__).resolve().parents[2]
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 #: What only a test needs to see of a page: policy violations do not reach the console in every browser.
 _WATCH = """
 window.__violations = [];
@@ -34,13 +27,6 @@ document.addEventListener('securitypolicyviolation', (event) => {
   window.__violations.push(`${event.violatedDirective}: ${event.blockedURI}`);
 });
 """
-
-
-def chromium_path() -> str | None:
-    """Chromium of the machine: WARPGLASS_CHROMIUM, else PATH."""
-    return (
-        os.environ.get("WARPGLASS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    )
 
 
 @pytest.fixture(scope="session")
@@ -63,12 +49,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "reduce.html", pages.reduce_report())
     write(folder / "busy.html", pages.busy_report())
     return folder
-
-
-def write(path: Path, report: dict[str, Any], charts: str = "static") -> Path:
-    """Renders a report to a file."""
-    path.write_text(render_html(report, charts=charts), encoding="utf-8")
-    return path
 
 
 @dataclass

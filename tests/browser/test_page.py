@@ -10,7 +10,7 @@ from typing import Any
 
 import pages
 import pytest
-from conftest import write
+from browser_tools import write
 
 pytestmark = pytest.mark.browser
 
@@ -396,3 +396,36 @@ def test_a_million_steps(visit: Visit, site: Path) -> None:
     page.keyboard.press("g")
     page.keyboard.press("d")
     assert "bra" in page.locator(".step-instruction").inner_text()
+
+
+def test_a_step_alone_chooses_its_warp(visit: Visit) -> None:
+    page = visit(fragment="#v=1&s=41")
+    assert selection(page)["w"] == "1"
+    assert selection(page)["s"] == "41"
+    assert "warp 1" in page.locator(".wave-now").inner_text()
+
+
+def test_more_rows_than_fit_scroll(visit: Visit, site: Path) -> None:
+    page = visit(write(site / "many.html", pages.busy_report(6400, 64)).name)
+    scroller = page.locator(".wave-scroll")
+    assert scroller.is_visible()
+    page.keyboard.press("W")
+    assert selection(page)["w"] == "63"
+    assert scroller.evaluate("s => s.scrollTop") > 300
+    scroller.evaluate("s => { s.scrollTop = 0; }")
+    page.wait_for_timeout(100)
+    box = page.locator(".wave-area").bounding_box()
+    page.locator(".wave-area").scroll_into_view_if_needed()
+    box = page.locator(".wave-area").bounding_box()
+    page.mouse.click(box["x"] + 300, box["y"] + 22 + 9)
+    assert selection(page)["w"] == "0"
+
+
+def test_where_a_run_stopped_is_said(visit: Visit, site: Path) -> None:
+    report = pages.reduce_report(1)
+    report["launches"][0]["runs"][0].update(
+        complete=False,
+        stopped={"kind": "unsupported", "message": "wgmma is not executed yet", "pc": 29, "line": 40},
+    )
+    page = visit(write(site / "stopped.html", report).name, "#v=1&b=0&s=271")
+    assert "the run stopped: wgmma is not executed yet" in page.locator(".step-facts").inner_text()

@@ -204,3 +204,15 @@ def test_a_trace_of_many_rounds_is_drawn_in_few_bytes() -> None:
     result = states(report["launches"][0]["runs"][0]["traces"][0], ["alu"] * 30, 100)
     assert result.dominant.shape == (32, 100)
     assert np.all(result.totals.sum(axis=1) == result.rounds)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("pc", 10**6), ("warp", 4), ("round", 10**9), ("mask", 2**40), ("group", -1), ("pc", None)],
+)
+def test_traces_that_do_not_fit_together_are_left_out(name: str, value: Any) -> None:
+    report = pages.reduce_report(1)
+    for trace in report["launches"][0]["runs"][0]["traces"]:
+        trace["columns"][name][-1] = value
+    assert schedule.context(report) is None
+    assert stepper.context(report) is None

@@ -33,9 +33,28 @@ def first_trace(launch: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[s
     primary = view.primary_run(launch)
     for run in [primary, *(launch.get("runs") or [])]:
         for trace in (run or {}).get("traces") or []:
-            if run is not None and trace.get("columns", {}).get("pc"):
+            if run is not None and _sound(run, trace):
                 return run, trace
     return None
+
+
+def _sound(run: Mapping[str, Any], trace: Mapping[str, Any]) -> bool:
+    """True for a trace whose columns fit together: a report may come from anybody's JSON."""
+    kinds = ((run.get("code") or {}).get("instructions") or {}).get("kind") or []
+    try:
+        columns = [column(trace, name) for name in ("pc", "warp", "round", "mask", "group")]
+        warps, threads = int(trace["warps"]), int(trace["threads"])
+    except (TypeError, ValueError, KeyError, OverflowError):
+        return False
+    pc, warp, when, *masks = columns
+    if not len(pc) or any(one.ndim != 1 or len(one) != len(pc) or one.min() < 0 for one in columns):
+        return False
+    # A round in which nobody issues is possible while all wait, but not most of the time.
+    sane = 0 < warps <= 4096 and threads >= 0 and when.max() <= 4 * len(pc) + 1024
+    masked = all(mask.max() < 2**32 for mask in masks)
+    return bool(
+        sane and masked and pc.max() < len(kinds) and warp.max() < warps and np.all(np.diff(when) >= 0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +103,7 @@ def states(trace: Mapping[str, Any], kinds: list[str], buckets: int) -> States:
         dtype=np.int64,
     )
     warp, pc, when = column(trace, "warp"), column(trace, "pc"), column(trace, "round")
-    warps, rounds = int(trace["warps"]), max(1, int(trace.get("rounds") or 0))
+    warps, rounds = int(trace["warps"]), int(when.max()) + 1 if len(when) else 1
     buckets = min(buckets, rounds)
     each = _step_states(trace, codes)
     dominant = np.zeros((warps, buckets), np.uint8)
