@@ -67,8 +67,7 @@ def operands(width, seed):
     near = (rng.uniform(-4, 4, COUNT)).astype(real).view(word)
     coarse = (rng.integers(-64, 65, COUNT) / 8).astype(real).view(word)
     tiny = (rng.uniform(-1, 1, COUNT) * (2.0**-130 if width == 32 else 2.0**-1026)).astype(real).view(word)
-    mixed = np.stack([wild, near, coarse, tiny])[rng.integers(0, 4, COUNT), np.arange(COUNT)]
-    return mixed
+    return np.stack([wild, near, coarse, tiny])[rng.integers(0, 4, COUNT), np.arange(COUNT)]
 
 
 def same(got, want, real):
@@ -111,8 +110,11 @@ def test_integers(oracle):
     ints = [list(map(int, x)) for x in (a, b, c)]
     sb = b.view(np.int32)
     for op, opcode, count in (
-        ("mulhi", "mul.hi.s32", 2), ("umulhi", "mul.hi.u32", 2), ("popc", "popc.b32", 1), ("clz", "clz.b32", 1),
-    ):  # fmt: skip
+        ("mulhi", "mul.hi.s32", 2),
+        ("umulhi", "mul.hi.u32", 2),
+        ("popc", "popc.b32", 1),
+        ("clz", "clz.b32", 1),
+    ):
         want = ask(oracle, f"int.{op}", "rn", stacked, np.uint32)
         assert run(opcode, *ints[:count]) == want.tolist()
     for op, opcode in (("div", "div.s32"), ("rem", "rem.s32")):
@@ -161,6 +163,7 @@ def test_halves(cuda_oracle, name, mode):
 def _small_inputs():
     rng = np.random.default_rng(4)
     scales = np.exp2(rng.integers(-30, 20, 1500)) * rng.integers(-300, 301, 1500) / 256
-    special = np.array([0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 1, 0x00400000, 0x00400001],
-                       dtype=np.uint32)  # fmt: skip
-    return np.concatenate([scales.astype(np.float32).view(np.uint32), operands(32, 6), special])
+    special = [0, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x7F7FFFFF, 1, 0x00400000, 0x00400001]
+    return np.concatenate(
+        [scales.astype(np.float32).view(np.uint32), operands(32, 6), np.array(special, dtype=np.uint32)]
+    )

@@ -14,6 +14,7 @@ from machine import scalar_reference as ref
 from machine.lanes import FAST, lowered
 from warpglass.machine.ptx_ops import WarpOp
 
+M32 = 2**32 - 1
 WORDS = st.lists(st.integers(0, 2**32 - 1), min_size=64, max_size=64)
 SMALL = st.lists(st.integers(0, 3), min_size=64, max_size=64)
 MASKS = st.lists(st.one_of(st.just(0xFFFFFFFF), st.integers(1, 2**32 - 1)), min_size=2, max_size=2)
@@ -172,7 +173,7 @@ def test_redux_on_integers(a, masks, split):
 
 @given(
     st.lists(
-        st.one_of(st.integers(0, 2**32 - 1), st.sampled_from([0, 1 << 31, 0x7FC00000, 0x7F800000, 0xFF800000])),
+        st.one_of(st.integers(0, M32), st.sampled_from([0, 1 << 31, 0x7FC00000, 0x7F800000, 0xFF800000])),
         min_size=64, max_size=64,
     ),
     MASKS,
