@@ -237,8 +237,8 @@ def prmt(a: Array, b: Array, selector: Array, mode: str = "") -> Array:
     ``mode`` is ``""`` (bit 3 of each selector nibble replicates the sign), or one of f4e, b4e, rc8, ecl,
     ecr, rc16, in which only the two low bits of the selector count.
     """
-    if np.ndim(selector) == 0 and mode == "" and not int(selector) & 0x8888:
-        return _prmt_constant(a, b, int(selector))
+    if np.size(selector) == 1 and mode == "" and not int(selector.flat[0]) & 0x8888:
+        return _prmt_constant(a, b, int(selector.flat[0]))
     both = (b.astype(_U64) << _U64(32)) | a
     result: Array = (a ^ a).astype(_U32)
     for lane in range(4):
