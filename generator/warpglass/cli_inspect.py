@@ -209,7 +209,7 @@ _Lister = Callable[[Path, ReportOptions], tuple[list[ListedKernel], list[str]]]
 _LISTERS: Mapping[str, _Lister] = {
     "cuda": _list_cuda,
     "ptx": _list_ptx,
-    "ncu-rep": _list_ncu,
+    **dict.fromkeys(_PROFILES, _list_ncu),
     **dict.fromkeys(_BINARY, _list_binary),
 }
 
