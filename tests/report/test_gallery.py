@@ -15,7 +15,7 @@ from warpglass.report.render import render_html
 def folder(tmp_path: Path) -> Path:
     other = sample()
     other["launches"] = other["launches"][1:]
-    other["title"] = None
+    other["options"] = {"title": "Cut by its budget"}
     write_gallery(
         [("matmul", sample()), ("Cut <short>", other), ("matmul", sample())],
         tmp_path / "site",
@@ -45,7 +45,6 @@ def test_cards_say_kernel_architecture_verdict_and_show_a_picture(folder: Path) 
     assert len(cards) == 3
     first, cut = cards[0].all_text(), cards[1].all_text()
     for expected in (
-        "Tiled matrix product",
         "matmul",
         "sm_80",
         "16 wavefronts",
@@ -53,7 +52,7 @@ def test_cards_say_kernel_architecture_verdict_and_show_a_picture(folder: Path) 
         "and 1 more launch",
     ):
         assert expected in first
-    assert "void matmul<16>" in cut
+    assert "Cut by its budget" in cut
     assert "partly executed, 1 of 4 blocks" in cut
     assert len([one for one in index.find("svg") if "thumb" in (one.attrs.get("class") or "")]) == 3
     assert "void matmul<16>" in (cards[0].attrs["data-search"] or "")
@@ -70,7 +69,7 @@ def test_two_builds_are_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     other = sample()
     other["launches"] = other["launches"][1:]
-    other["title"] = None
+    other["options"] = {"title": "Cut by its budget"}
     write_gallery(
         iter([("matmul", sample()), ("Cut <short>", other), ("matmul", sample())]), again, charts="static"
     )

@@ -53,7 +53,8 @@ def _card(name: str, page: str, report: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": name,
         "href": f"{page}.html",
-        "title": page_title(report),
+        # A title that somebody gave; else the gallery's name for it says more than a list of kernels.
+        "title": str((report.get("options") or {}).get("title") or name.replace("_", " ")),
         "kernels": kernels,
         "archs": archs,
         "launches": len(launches),
