@@ -125,7 +125,7 @@ def jump_base(instruction: Instruction) -> int | None:
 
 
 def convergence(instruction: Instruction) -> tuple[str, int, int | None] | None:
-    """``(opcode, barrier, target)`` of an instruction that names a convergence barrier; only BSSY has a target."""
+    """``(opcode, barrier, target)`` where a convergence barrier is named; only BSSY has a target."""
     if instruction.base not in ("BSSY", "BSYNC", "BREAK", "BMOV", "BCLEAR"):
         return None
     barrier = next((item.index for item in instruction.operands if isinstance(item, Barrier)), None)

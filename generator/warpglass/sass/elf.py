@@ -94,6 +94,10 @@ def _check_header(data: bytes, name: str) -> None:
         raise FormatError("no section headers", file=name, offset=58)
     if count > _MAX_SECTIONS or start + 64 * count > len(data):
         raise FormatError("the file ends before its section headers: it is truncated", file=name, offset=40)
+    segments = struct.unpack_from("<Q", data, 32)[0]
+    size, number = struct.unpack_from("<HH", data, 54)
+    if number and segments + size * number > len(data):
+        raise FormatError("the file ends before its program headers: it is truncated", file=name, offset=32)
     if names >= count:
         raise FormatError("the section of names is missing", file=name, offset=62)
     for index in range(count):

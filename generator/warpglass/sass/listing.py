@@ -199,7 +199,9 @@ def _is_maxwell(state: _State) -> bool:
 def _instruction(state: _State, code: lines.Code, line: str, number: int) -> None:
     current = state.current
     if current is None:
+        chain = state.chain
         current = _begin(state, None, number)
+        state.chain = chain
     dual = bool(current.open_pair and not code.opens)
     current.open_pair = code.opens or (current.open_pair and not code.closes)
     if code.closes:
