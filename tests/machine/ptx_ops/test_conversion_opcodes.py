@@ -207,3 +207,31 @@ def test_scales():
     assert run("cvt.rp.satfinite.ue8m0x2.f32", [0x7F800000], [0x7FC00000]) == [0xFEFF]
     assert run("cvt.rz.ue8m0x2.f32", [0x7F800000], [0x7F7FFFFF]) == [0xFFFE]
     assert run("cvt.rn.bf16x2.ue8m0x2", [0x7F80]) == [0x3F804000]
+
+
+@given(floats("f32"), floats("f32"), patterns(32))
+@FAST
+def test_stochastic_rounding(a, b, random):
+    """Down or up as the random bits say; exactly at the threshold it goes up."""
+    for name, man, bias, scale in (("f16", 10, 15, 13), ("bf16", 7, 127, 16)):
+        top = 0x7BFF if name == "f16" else 0x7F7F
+        for x, y, bits, r in zip(a, b, random, run(f"cvt.rs.{name}x2.f32", a, b, random), strict=True):
+            for value, part, chance in ((x, r >> 16, bits >> 16), (y, r & 0xFFFF, bits & 0xFFFF)):
+                sign, size = ref.decode(value, "f32")
+                if size not in ("nan", "inf") and size >= ref.signed_value(top, name):
+                    continue  # at the top the step up is an infinity; checked below
+                if size in ("nan", "inf"):
+                    assert part == ref.convert(value, "f32", name)
+                    continue
+                down = ref.round_fraction(size, name, "rz", 0)
+                if size == ref.signed_value(down, name):
+                    want = down
+                else:
+                    up = down + 1
+                    quantum = Fraction(2) ** (max((down >> man) & 0xFF, 1) - bias - man)
+                    share = (size - ref.signed_value(down, name)) / quantum
+                    want = up if share + Fraction(chance & ((1 << scale) - 1), 1 << scale) >= 1 else down
+                assert part == want | sign << 15, (name, hex(value), hex(chance))
+    assert run("cvt.rs.f16x2.f32", [0x477FF000], [0xC7800000], [0xFFFFFFFF]) == [0x7C00FC00]
+    assert run("cvt.rs.satfinite.f16x2.f32", [0x477FF000], [0xFF800000], [0xFFFFFFFF]) == [0x7BFFFBFF]
+    assert run("cvt.rs.relu.bf16x2.f32", [0xBF800000], [0x3F800000], [0]) == [0x00003F80]

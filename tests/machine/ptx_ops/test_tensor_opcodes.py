@@ -294,3 +294,29 @@ def test_movmatrix():
     word = (tile[rows[:, 0], columns[:, 0]] | tile[rows[:, 1], columns[:, 1]] << np.uint32(16))[None]
     (got,) = op.fn(np.ones((1, 32), dtype=bool), word)
     assert got[0, 5] == tile[2, 1] | tile[3, 1] << np.uint32(16)
+
+
+@pytest.mark.parametrize(("a_kind", "b_kind"), [("e2m1", "e3m2"), ("e2m3", "e2m1"), ("e4m3", "e2m3")])
+def test_small_floats_in_bytes(a_kind, b_kind):
+    """kind::f8f6f4: fp6 in the low six bits of a byte, fp4 in the middle four."""
+    rng = np.random.default_rng(2)
+    codes = {
+        "e2m1": {0: 0, 1: 0b0010 << 2, -1: 0b1010 << 2, 2: 0b0100 << 2, 0.5: 0b0001 << 2},
+        "e3m2": {0: 0, 1: 0b001100, -1: 0b101100, 2: 0b010000, 0.5: 0b001000},
+        "e2m3": {0: 0, 1: 0b001000, -1: 0b101000, 2: 0b010000, 0.5: 0b000100},
+        "e4m3": {0: 0, 1: 0x38, -1: 0xB8, 2: 0x40, 0.5: 0x30},
+    }
+    values = [0, 1, -1, 2, 0.5]
+    a, b = rng.choice(values, (1, 16, 32)), rng.choice(values, (1, 32, 8))
+
+    def words(matrix, places, kind):
+        raw = np.vectorize(codes[kind].get)(matrix)
+        return registers(raw, places, "u8")
+
+    ra = words(a, fragments.mma_a(16, 32, 8), a_kind)
+    rb = words(b, fragments.mma_b(32, 8, 8), b_kind)
+    rc = [np.zeros((1, 32), dtype=np.uint32)] * 4
+    op = lowered(f"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.{a_kind}.{b_kind}.f32", "v4 v4 v2 v4")
+    got = op.fn(np.ones((1, 32), dtype=bool), *ra, *rb, *rc)
+    for x, y in zip(got, registers(a @ b, fragments.mma_c(16), "f32"), strict=True):
+        np.testing.assert_array_equal(x, y)

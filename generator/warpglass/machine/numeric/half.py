@@ -14,7 +14,7 @@ from warpglass.machine.numeric.formats import FORMATS, round_f64
 
 __all__ = [
     "add", "encode", "flush", "fma", "maximum", "minimum", "mul", "nearest", "relu", "saturate", "single",
-    "split", "sub", "value",
+    "stochastic",    "split", "sub", "value",
 ]  # fmt: skip
 
 _NAN = np.uint16(0x7FFF)
@@ -54,6 +54,30 @@ def nearest(x: Array, name: str) -> Array:
         rounded = np.right_shift(bits + half, np.uint32(16)).astype(np.uint16)
     nan = np.isnan(x)
     return np.where(nan, _NAN, rounded) if nan.any() else rounded
+
+
+def stochastic(x: Array, random: Array, name: str, finite: bool = False) -> Array:
+    """float32 values truncated after adding ``random`` (uint16) to what is cut off.
+
+    13 random bits stand below the last place of f16, 16 below that of bf16 (PTX ISA, cvt, ``rbits``);
+    subnormal results cut off more, and the random bits stay at the top of it.
+    """
+    fmt = FORMATS[name]
+    scale = 13 if name == "f16" else 16
+    wide = x.astype(np.float64)
+    # One unit in the last place of the result, so that rounding down afterwards truncates.
+    lead = np.where(wide == 0, 1 - fmt.bias, np.frexp(np.abs(wide))[1] - 1)
+    exponent = np.maximum(lead, 1 - fmt.bias) - fmt.man
+    share = np.ldexp((random & np.uint16((1 << scale) - 1)).astype(np.float64), exponent - scale)
+    moved = wide + np.where(np.signbit(wide), -share, share)
+    moved = np.where(np.isfinite(wide), moved, wide)
+    bits = round_f64(moved, fmt, "rz")
+    top = np.uint64(fmt.top)
+    over = (np.abs(moved) >= np.ldexp(1.0, fmt.bias + 1)) & np.isfinite(moved)
+    over = over | (np.isinf(moved) & finite)
+    sign = np.signbit(moved).astype(np.uint64) << np.uint64(15)
+    limit = top if finite else np.uint64(0 if fmt.inf is None else fmt.inf)
+    return np.where(over, sign | limit, bits).astype(np.uint16)
 
 
 def encode(x: Array, name: str, mode: str = "rn") -> Array:

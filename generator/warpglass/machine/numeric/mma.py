@@ -28,10 +28,10 @@ __all__ = [
     "unpack_elements",
 ]
 
-#: Bits of an element inside a register.
+#: Bits an element takes in a register; fp6 and fp4 stand in bytes (``.kind::f8f6f4``).
 ELEMENT_BITS: dict[str, int] = {
     "f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3": 8, "e5m2": 8,
-    "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32,
+    "s8": 8, "u8": 8, "s4": 4, "u4": 4, "b1": 1, "s32": 32, "e3m2": 8, "e2m3": 8, "e2m1": 8,
 }  # fmt: skip
 
 _TF32 = np.uint32(0xFFFFE000)
@@ -67,8 +67,11 @@ def _numbers(raw: Array, kind: str) -> Array:
         return decode(raw & _TF32, FORMATS["f32"])
     if kind == "f64":
         return raw.view(np.float64)
+    if kind == "e2m1":
+        return decode((raw >> np.uint32(2)) & np.uint32(0xF), FORMATS[kind])  # the middle of its byte
     if kind in FORMATS:
-        return decode(raw, FORMATS[kind])
+        width = FORMATS[kind].width
+        return decode(raw & np.uint32((1 << width) - 1), FORMATS[kind])
     if kind == "s8":
         return signed(raw.astype(np.uint8)).astype(np.int64)
     if kind == "s4":

@@ -1,7 +1,8 @@
 """cvt between packed formats: pairs of f16, bf16, fp8, fp6, fp4 and ue8m0.
 
 ``cvt.rn.f16x2.f32 d, a, b`` puts a into the upper and b into the lower half; formats of 8 and 6 bits take a
-byte each, of 4 bits a nibble. Stochastic rounding (``.rs``) and per-vector scales are not known here.
+byte each, of 4 bits a nibble. Per-vector scales, and stochastic rounding (``.rs``) to less than 16 bits, are
+not known here.
 """
 
 from __future__ import annotations
@@ -29,11 +30,31 @@ def _values(a: Array, name: str) -> Array:
     return convert.from_ue8m0(a) if name == "ue8m0" else convert.value_of(a, name)
 
 
+def _stochastic(op: Opcode, shape: Shape) -> Meaning | None:
+    """``cvt.rs.f16x2.f32 d, a, b, rbits``: the upper half of rbits serves a, the lower one b."""
+    dest, source = op.types
+    if dest not in ("f16x2", "bf16x2") or source != "f32" or len(shape) != 4:
+        return None
+    name, finite, rectify = dest.removesuffix("x2"), op.has("satfinite"), op.has("relu")
+
+    def one(x: Array, random: Array) -> Array:
+        result = half.stochastic(x.view(np.float32), random, name, finite)
+        return half.relu(result, name) if rectify else result
+
+    def fn(a: Array, b: Array, random: Array) -> tuple[Array, ...]:
+        low, high = half.split(random)
+        return (one(b, low).astype(np.uint32) | (one(a, high).astype(np.uint32) << np.uint32(16)),)
+
+    return Meaning((dest,), ("f32", "f32", "b32"), fn)
+
+
 def packed(op: Opcode, shape: Shape) -> Meaning | None:
     """Meaning of a conversion to or from a pair, or None."""
     dest, source = op.types[0], op.types[1]
-    if op.has("rs") or len(op.types) > 2 or any("::" in m for m in op.mods):
+    if len(op.types) > 2 or any("::" in m for m in op.mods):
         return None
+    if op.has("rs"):
+        return _stochastic(op, shape)
     if not dest.endswith("x2"):
         return None
     to, step = _element(dest)

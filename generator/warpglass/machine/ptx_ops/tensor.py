@@ -32,6 +32,8 @@ _SHAPES: dict[str, frozenset[str]] = {
     "b1": frozenset({"m8n8k128", "m16n8k128", "m16n8k256"}),
 }
 
+_SMALL = frozenset({"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"})
+
 
 def _registers(places: Places, kind: str) -> int:
     bits = mma.ELEMENT_BITS[kind]
@@ -74,7 +76,10 @@ def _product(
 
 
 def _mma(op: Opcode, _: Shape) -> Meaning | None:
-    if any(m.startswith("sp") or "::" in m for m in op.mods) or op.has("block_scale"):
+    small = op.has("kind::f8f6f4")
+    if any(m.startswith("sp") or ("::" in m and m != "kind::f8f6f4") for m in op.mods) or op.has(
+        "block_scale"
+    ):
         return None
     text = op.pick(tuple(x for x in op.mods if _SHAPE.match(x)))
     found = _SHAPE.match(text)
@@ -82,7 +87,10 @@ def _mma(op: Opcode, _: Shape) -> Meaning | None:
         return None
     m, n, k = (int(x) for x in found.groups())
     d_kind, a_kind, b_kind, c_kind = op.types
-    if text not in _SHAPES[a_kind]:
+    if small:
+        if text != "m16n8k32" or not {a_kind, b_kind} <= _SMALL:
+            return None
+    elif text not in _SHAPES[a_kind]:
         return None
     if text == "m8n8k4" and a_kind == "f16":
         return _quad_pairs(op, (d_kind, a_kind, b_kind, c_kind))
