@@ -36,7 +36,8 @@ class CodeView {
   pane(node) {
     const body = /** @type {HTMLElement} */ (node.querySelector('.lines'));
     const rows = /** @type {HTMLElement[]} */ ([...body.querySelectorAll('.l')]);
-    const ruler = el('div', { class: 'code-ruler', 'aria-hidden': 'true' });
+    // Hot lines change with the heat column only, marks with every step.
+    const ruler = el('div', { class: 'code-ruler', 'aria-hidden': 'true' }, el('div', { class: 'ruler-heat' }), el('div', { class: 'ruler-marks' }));
     node.append(ruler);
     const id = `p${node.dataset.source}-${node.dataset.first}`;
     body.setAttribute('role', 'listbox');
@@ -227,28 +228,28 @@ class CodeView {
         if (level >= 5) this.heat.set(key, level);
       });
     }
+    this.ticks('.ruler-heat', [...this.heat].map(([key, level]) => [key, `h${level}`]));
     this.rulers();
   }
 
-  /** Overview of each pane: hot lines at the left, fixed and current lines across. */
+  /** Overview of each pane: fixed and current lines, over the hot ones. */
   rulers() {
-    const marks = [['on', this.marked.get('on') ?? []], ['at', this.marked.get('at') ?? []]];
-    for (const pane of this.panes) {
-      if (pane.node.hidden) continue;
-      /** @type {HTMLElement[]} */
-      const ticks = [];
-      /** @param {string} key @param {string} name */
-      const add = (key, name) => {
-        for (const [other, row] of this.rowsOf(key)) {
-          if (other !== pane) continue;
-          const tick = el('i', { class: `tick ${name}` });
-          tick.style.top = `${(100 * (row + 0.5)) / pane.rows.length}%`;
-          ticks.push(tick);
-        }
-      };
-      for (const [key, level] of this.heat) add(key, `h${level}`);
-      for (const [name, keys] of marks) for (const key of keys) add(/** @type {string} */ (key), /** @type {string} */ (name));
-      domReplace(pane.ruler, ...ticks.slice(0, 400));
+    this.ticks('.ruler-marks', ['on', 'at'].flatMap((name) => (this.marked.get(name) ?? []).map((key) => [key, name])));
+  }
+
+  /** @param {string} layer @param {string[][]} marks key and class of each tick */
+  ticks(layer, marks) {
+    /** @type {Map<CodePane, HTMLElement[]>} */
+    const ticks = new Map(this.panes.map((pane) => [pane, []]));
+    for (const [key, name] of marks) {
+      for (const [pane, row] of this.rowsOf(key)) {
+        const tick = el('i', { class: `tick ${name}` });
+        tick.style.top = `${(100 * (row + 0.5)) / pane.rows.length}%`;
+        ticks.get(pane)?.push(tick);
+      }
+    }
+    for (const [pane, found] of ticks) {
+      if (!pane.node.hidden) domReplace(/** @type {Element} */ (pane.ruler.querySelector(layer)), ...found.slice(0, 400));
     }
   }
 

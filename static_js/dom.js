@@ -87,9 +87,11 @@ export function domAnnounce(text) {
   live.textContent = domVisible(text);
 }
 
+const domNumbers = new Intl.NumberFormat('en-US');
+
 /** @param {number} value */
 export function domCount(value) {
-  return value.toLocaleString('en-US');
+  return domNumbers.format(value);
 }
 
 /**

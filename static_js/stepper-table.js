@@ -11,6 +11,7 @@ import { valuesAt, valuesPattern, valuesText } from './values-core.js';
  * @property {import('./stepper-memory.js').StepperMemory} memory
  * @property {import('./values-core.js').ValueFormat} format
  * @property {HTMLElement} table
+ * @property {boolean} wide room for the two halves of the warp side by side
  */
 
 /**
@@ -59,7 +60,7 @@ export function stepperTable(view, run, found, step, states) {
   const caption = missing ? 'Values are not recorded for this step: a larger --value-budget keeps more of them.'
     : columns.length ? 'Registers before (read) and after (written) this step, lane by lane; registers never written read as 0.' : 'This instruction names no register.';
   // Few columns: the halves of the warp side by side, so that all lanes are in sight.
-  const each = columns.length + accesses.length <= 3 && view.table.clientWidth > 820 ? 16 : 32;
+  const each = columns.length + accesses.length <= 3 && view.wide ? 16 : 32;
   domReplace(view.table, el('p', { class: 'lane-caption' }, caption), el('div', { class: 'lane-halves' },
     ...Array.from({ length: 32 / each }, (_, half) => el('table', { class: 'lane-table', 'aria-label': `Lanes ${half * each} to ${half * each + each - 1}` },
       el('thead', {}, half ? head.cloneNode(true) : head), el('tbody', {}, ...rows.slice(half * each, half * each + each))))));

@@ -20,6 +20,8 @@ class StepperView {
     this.format = 'auto';
     this.anyWarp = false;
     this.timer = 0;
+    // Asking for the width at each step would lay the whole page out each time.
+    this.wide = false;
     /** @type {import('./app.js').LoadedTrace | null} */
     this.loaded = null;
     /** @type {import('./data.js').WgValues | null} */
@@ -58,6 +60,12 @@ class StepperView {
     domReplace(this.host, controls, this.slider, jumps, this.head, el('div', { class: 'step-grid' },
       el('div', { class: 'step-main' }, this.lanes, this.table),
       el('div', { class: 'step-side' }, this.stack, this.warps)), this.memory.node);
+    new ResizeObserver(() => {
+      const wide = this.table.clientWidth > 820;
+      if (wide === this.wide) return;
+      this.wide = wide;
+      this.show();
+    }).observe(this.table);
     this.blockSelect.addEventListener('change', () => this.pickBlock(Number(this.blockSelect.value)));
     this.warpSelect.addEventListener('change', () => this.pickWarp(Number(this.warpSelect.value)));
     this.slider.addEventListener('input', () => {

@@ -119,14 +119,13 @@ export function paintMinimap(image, rows, rounds, palette) {
   const { width, height } = image;
   pixels.fill(palette.back.rgba);
   const states = new Uint8Array(width);
-  const each = Math.max(1, Math.floor(height / Math.max(1, rows.length)));
   const lines = Math.min(rows.length, height);
   for (let i = 0; i < lines; i++) {
     const { pyramid, row } = rows[Math.floor((i * rows.length) / lines)];
     waveSample(pyramid, row, 0, rounds / width, states);
-    for (let y = 0; y < Math.max(1, each - (each > 3 ? 1 : 0)); y++) {
-      const at = (i * each + y) * width;
-      if (i * each + y >= height) break;
+    const [top, bottom] = [Math.floor((i * height) / lines), Math.floor(((i + 1) * height) / lines)];
+    for (let y = top; y < Math.max(top + 1, bottom - (bottom - top > 3 ? 1 : 0)); y++) {
+      const at = y * width;
       for (let x = 0; x < width; x++) if (states[x] & WAVE_STATE_BITS) pixels[at + x] = palette.states[states[x] & WAVE_STATE_BITS].rgba;
     }
   }
