@@ -14,7 +14,7 @@ import warpglass
 from warpglass.inputs.toolchain import find_tool
 from warpglass.options import ReportOptions
 
-pytestmark = pytest.mark.cuda
+pytestmark = [pytest.mark.cuda, pytest.mark.slow]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/kernel.cu"))
 
