@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import warpglass
-from warpglass.inputs.toolchain import find_tool
+from warpglass.inputs.toolchain import find_tool, tool_version
 
 HERE = Path(__file__).parent
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,7 +32,9 @@ def compiled(name: str, arch: str = "sm_80") -> str:
         pytest.skip("nvcc is missing")
     source = HERE / name
     content = b"".join(path.read_bytes() for path in sorted(HERE.glob("*.h"))) + source.read_bytes()
-    digest = hashlib.sha256(content + f"{name} {arch} {tool.path}".encode()).hexdigest()[:24]
+    digest = hashlib.sha256(content + f"{name} {arch} {tool.path} {tool_version(tool)}".encode()).hexdigest()[
+        :24
+    ]
     cached = Path(tempfile.gettempdir()) / f"warpglass-kernels-{os.getuid()}" / f"{digest}.ptx"
     if not cached.exists():
         cached.parent.mkdir(exist_ok=True)
