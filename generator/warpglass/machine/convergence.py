@@ -88,6 +88,7 @@ class Joins:
         self.parent = np.full(size, NO_JOIN, dtype=np.int32)
         self.depth = np.zeros(size, dtype=np.int32)
         self.warp = np.zeros(size, dtype=np.int64)
+        self.at = np.zeros(size, dtype=np.int32)
         self.expected = np.zeros(size, dtype=np.uint32)
         self.arrived = np.zeros(size, dtype=np.uint32)
         self.since = np.zeros(size, dtype=np.int64)
@@ -95,7 +96,7 @@ class Joins:
     def _grow(self, need: int) -> None:
         old = self.pc.shape[0]
         extra = max(old, need)
-        for name in ("pc", "parent", "depth", "warp", "expected", "arrived", "since"):
+        for name in ("pc", "parent", "depth", "warp", "at", "expected", "arrived", "since"):
             column = getattr(self, name)
             setattr(self, name, np.concatenate([column, np.zeros(extra, dtype=column.dtype)]))
         self.free.extend(range(old + extra - 1, old - 1, -1))
@@ -137,6 +138,7 @@ class Joins:
             slots = node[here]
             self.since[slots] = np.where(self.arrived[slots] == 0, now, self.since[slots])
             self.arrived[slots] |= group.sel.bits[here]
+            self.at[slots] = group.pc
             done = np.zeros(here.shape, dtype=np.bool_)
             done[here] = self.arrived[slots] == self.expected[slots]
             bits = group.sel.bits.copy()
@@ -171,7 +173,7 @@ class Joins:
 
     def _open(self, slot: int) -> tuple[int, int, int, int, int]:
         return (
-            int(self.pc[slot]), int(self.warp[slot]), int(self.arrived[slot]), int(self.parent[slot]),
+            int(self.at[slot]), int(self.warp[slot]), int(self.arrived[slot]), int(self.parent[slot]),
             int(self.depth[slot]),
         )  # fmt: skip
 

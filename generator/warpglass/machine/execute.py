@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 
@@ -31,8 +32,10 @@ __all__ = ["execute", "find_kernel"]
 BATCH_LANES = 32768
 #: Rounds a batch may run before the others get a turn; only blocks that wait for each other need that.
 TURN = 100_000
+#: Bytes of a default buffer that are given back at most.
+PREFIX = 256 << 20
 #: Batches that may be under way at the same time.
-MAX_SLOTS = 64
+MAX_SLOTS = 16
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
@@ -53,7 +56,10 @@ def find_kernel(module: Module, name: str | None) -> Function:
     raise LaunchError(f"{module.name} has no kernel {name!r}", hint=", ".join(k.name for k in kernels[:8]))
 
 
-def _check_launch(launch: Launch) -> None:
+def _check_launch(launch: Launch, kernel: Function) -> None:
+    required = kernel.directives.get("reqntid")
+    if required is not None and tuple(required[:3]) + (1,) * (3 - len(required)) != launch.block:
+        raise LaunchError(f"{kernel.name} requires a block of {required} threads, not {launch.block}")
     if min(launch.grid) < 1 or min(launch.block) < 1 or min(launch.cluster) < 1:
         raise LaunchError("grid, block and cluster extents start at 1")
     if launch.threads_per_block > 1024:
@@ -75,7 +81,7 @@ def execute(
     options = options or RunOptions()
     if isinstance(kernel, str):
         kernel = find_kernel(module, kernel)
-    _check_launch(launch)
+    _check_launch(launch, kernel)
     arena = Arena(Layout(module.address_size), options.memory_limit)
     layout = lay_out(module, kernel, arena)
     arguments = bind(kernel, launch, arena, options.seed)
@@ -183,6 +189,8 @@ def _run_all(
                 run.arena.clear(area.shared_at, area.shared_size)
                 run.arena.clear(area.local_at, area.local_size)
                 free.append(area)
+            elif machine.spin.looping and not starts and not active:
+                return _endless(machine), executed
             else:
                 active.append((machine, area))
     except StopRun as stop:
@@ -190,6 +198,15 @@ def _run_all(
     except MemoryLimitError as error:
         return Stop("memory", str(error)), executed
     return None, executed
+
+
+def _endless(machine: Machine) -> Stop:
+    """All that still runs came back to where it was, with the memory unchanged."""
+    group = machine.groups[0]
+    line = machine.program.lines[group.pc]
+    message = f"stopped at line {line}: the kernel loops without end; registers and memory repeat exactly"
+    machine.findings.budget(machine, message, group)
+    return Stop("budget", message, group.pc, line)
 
 
 def _result(
@@ -231,12 +248,14 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
             run.arena.raw[region.start : region.start + size].view(dtype).copy().reshape(bound.values.shape)
         )
     else:
-        size = region.size if region.given else 0 if touched is None else touched[1]
+        size = region.size if region.given else 0 if touched is None else min(touched[1], PREFIX)
         size = min(
             (size + dtype.itemsize - 1) // dtype.itemsize * dtype.itemsize, region.size, run.arena.limit
         )
         if size and touched is not None:
-            region.span(run.arena, region.start, region.start + size)
+            # Where that would take more memory than allowed, bytes nobody touched stay zero.
+            with contextlib.suppress(MemoryLimitError):
+                region.span(run.arena, region.start, region.start + size)
         array = run.arena.raw[region.start : region.start + size].view(dtype).copy()
     return Buffer(
         name=bound.argument.name,

@@ -69,8 +69,8 @@ class Findings:
                 held.block = m.block_dim(lane >> 5)
                 held.thread = m.thread_dim(lane >> 5, lane & 31)
                 recorder = m.tracer.recorders.get(int(m.blocks[(lane >> 5) // m.wpb]))
-                if recorder is not None and recorder.count and not recorder.full:
-                    held.step = recorder.count - 1
+                if recorder is not None:
+                    held.step = recorder.step_of((lane >> 5) % m.wpb)
         held.count += count
 
     def lanes(self, m: Machine, key: str, lanes: Ints, addresses: Ints | None, pc: int, **more: Any) -> None:

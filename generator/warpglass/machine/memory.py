@@ -124,7 +124,7 @@ class Arena:
         starts = np.array([r.start for r in self.regions], dtype=np.int64)
         ends = np.array([r.end for r in self.regions], dtype=np.int64)
         slot = np.searchsorted(starts, offsets, side="right") - 1
-        inside: npt.NDArray[np.bool_] = (slot >= 0) & (offsets + size <= ends[np.maximum(slot, 0)])
+        inside: npt.NDArray[np.bool_] = (slot >= 0) & (offsets <= ends[np.maximum(slot, 0)] - size)
         return inside
 
     def touch(self, offsets: Ints, size: int) -> None:

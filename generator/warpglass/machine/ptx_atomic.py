@@ -83,6 +83,8 @@ class AtomicOp(MemoryOp):
                 b = self._operand(m, access.on, dense, self.b, self.b_fixes, element)
                 third = self._operand(m, access.on, dense, self.c, self.c_fixes, element) if self.c else b
                 old = self._update(m, index + element * self.size, b, third, good)
+                if self.name != "cas" or bool((old == b.reshape(-1)).any()):
+                    m.run_state.mutations += 1
                 news.append(
                     OPERATIONS[self.name](old, b.reshape(-1), third.reshape(-1))
                     if g.traced and self.operation is None and self.lanes_each == 1 and self.dtype.kind == "u"

@@ -90,6 +90,7 @@ class MbarrierOp(Op):
             )  # fmt: skip
         if self.target is not None:
             m.own(self.target).reshape(-1)[lanes] = before
+        m.run_state.mutations += 1
         m.races.sync(m, on)
         unit.wake(m)
         return False

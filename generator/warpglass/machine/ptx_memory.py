@@ -164,6 +164,7 @@ class StoreOp(MemoryOp):
                 value = lsu.register_values(m, register, access.on, access.index.ndim == 2)
                 values.append(value if fix is None else fix(value))
             lsu.scatter(m, access, self.offset, self.size, values, okay)
+            m.run_state.mutations += 1
             if self.counted:
                 if g.traced:
                     lsu.trace_access(m, g, access, self.offset, self.size * self.count, 1, values)

@@ -118,19 +118,21 @@ class Scope:
         self.function = function
         self.symbols = symbols
         self.registers: dict[str, int] = {}
+        # Registers of other functions than the kernel carry its name: traces show all of them together.
+        prefix = "" if function.is_entry else f"{function.name}:"
         for name, kind in function.registers.items():
             if kind[:1] == "v" and "." in kind:
-                for part in "xyzw"[: int(kind[1])]:
-                    self.registers[f"{name}.{part}"] = file.add(f"{name}.{part}", kind.split(".", 1)[1])
+                parts, part_kind = "xyzw"[: int(kind[1])], kind.split(".", 1)[1]
+                for part in parts:
+                    self.registers[f"{name}.{part}"] = file.add(f"{prefix}{name}.{part}", part_kind)
             elif container_of_type(kind) == "b128":
                 for part in ("lo", "hi"):
-                    self.registers[f"{name}.{part}"] = file.add(f"{name}.{part}", "b64")
+                    self.registers[f"{name}.{part}"] = file.add(f"{prefix}{name}.{part}", "b64")
             else:
-                self.registers[name] = file.add(name, kind)
-
+                self.registers[name] = file.add(prefix + name, kind)
         for param in (*function.params, *function.returns):
             if param.space == "reg" and param.name not in self.registers:
-                self.registers[param.name] = file.add(param.name, param.type)
+                self.registers[param.name] = file.add(prefix + param.name, param.type)
 
     def name_of(self, operand: Operand) -> str:
         """Register name of a register or a component of one."""

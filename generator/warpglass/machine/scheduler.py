@@ -20,6 +20,7 @@ from warpglass.machine.program import Program
 from warpglass.machine.ptx_calls import CallOp
 from warpglass.machine.ptx_control import LastOp
 from warpglass.machine.racecheck import RaceCheck
+from warpglass.machine.regions import MemoryLimitError
 from warpglass.machine.result import Stop
 from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.selection import Selection
@@ -29,9 +30,6 @@ from warpglass.machine.state import State
 from warpglass.machine.warp_sync import WarpSync
 
 __all__ = ["Machine", "StopRun"]
-
-#: Rounds between looks at joins whose lanes may wait for lanes that wait for them.
-SPIN_PERIOD = 97
 
 
 class StopRun(Exception):
@@ -147,9 +145,9 @@ class Machine(State):
             moved = False
         else:
             moved = op.run(self, group, on)
-            if traced and op.dests:
-                self.tracer.writes(self, traced, op.dests, on)
             if not moved:
+                if traced and op.dests:
+                    self.tracer.writes(self, traced, op.dests, on)
                 group.pc += 1
         if not moved and group.node is not None and self._join_places[group.pc]:
             self.place(group)
@@ -158,6 +156,22 @@ class Machine(State):
 
     def run(self, rounds: int) -> bool:
         """Run at most ``rounds`` rounds; True when every lane has exited. Raises :class:`StopRun`."""
+        try:
+            return self._run(rounds)
+        except MemoryLimitError as error:
+            line = self.program.lines[self.current_pc]
+            self.stop("memory", f"stopped at line {line}: {error}", self.current_pc)
+        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            # A defect of the machine must not cost the user what was executed so far.
+            line = self.program.lines[self.current_pc]
+            text = self.program.texts[self.current_pc]
+            reason = f"{type(error).__name__}: {error}"
+            self.stop(
+                "fault", f"stopped at line {line}: the machine failed at {text} ({reason})", self.current_pc
+            )
+        return True
+
+    def _run(self, rounds: int) -> bool:
         last = self.round + rounds
         state = self.run_state
         with np.errstate(all="ignore"):
@@ -178,8 +192,11 @@ class Machine(State):
                         self.placed = []
                 else:
                     self._round()
-                if self.joins.open and self.round % SPIN_PERIOD == 0:
-                    self.spin.look()
+                if self.round % self.spin.period == 0:
+                    if self.joins.open:
+                        self.spin.look()
+                    if self.spin.stuck():
+                        return False
         return self.live == 0
 
     def _round(self) -> None:

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["SpinWatch"]
 
 #: Rounds that lanes wait at a join before anyone looks whether the others spin.
-PATIENCE = 1000
+PATIENCE = 200
 #: Rounds after which lanes go on whatever the others do: a spin that counts its turns never repeats.
 LIMIT = 200_000
 #: Joins looked at in one go, and states remembered of each.
 SAMPLE = 16
+#: Rounds before anyone looks whether a batch repeats itself, and the distance of the bursts of looks.
+LOOP_PATIENCE = 20_000
+SPIN_BURST = 400
 MEMORY = 256
 
 
@@ -33,6 +36,12 @@ class SpinWatch:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.seen: dict[int, tuple[int, set[int]]] = {}
+        #: Join places where lanes were once found to spin: there nobody waits long a second time.
+        self.places: set[int] = set()
+        self.states: set[int] = set()
+        self.mutations = -1
+        #: True once the whole batch came back to a state it had before.
+        self.looping = False
 
     def look(self) -> None:
         """One look at the joins that wait long; places what need not wait any longer."""
@@ -40,7 +49,11 @@ class SpinWatch:
         joins = m.joins
         waiting = joins.waiting()
         age = m.round - joins.since[waiting]
-        waiting, age = waiting[age > PATIENCE], age[age > PATIENCE]
+        patience = np.full(age.shape, PATIENCE)
+        if self.places:
+            patience[np.isin(joins.pc[waiting], list(self.places))] = 0
+        old = age > patience
+        waiting, age = waiting[old], age[old]
         if waiting.size == 0:
             self.seen.clear()
             return
@@ -50,10 +63,36 @@ class SpinWatch:
                 places.add(int(joins.pc[slot]))
         if not places:
             return
+        self.places |= places
         free = waiting[np.isin(joins.pc[waiting], list(places))]
         for slot in free.tolist():
             self.seen.pop(slot, None)
         m.place_rows(joins.force(free))
+
+    @property
+    def period(self) -> int:
+        """Rounds between two looks."""
+        return 16 if self.places else 97
+
+    def stuck(self) -> bool:
+        """Whether the whole batch repeats a state while memory stays as it is: it waits for others, or for ever."""
+        m = self.machine
+        if m.round < LOOP_PATIENCE or m.joins.waiting().size:
+            return False
+        # Looks come in bursts of growing distance, so that long kernels hardly pay for them.
+        burst = m.round % (SPIN_BURST * 97) < 97 * 24
+        if not burst:
+            self.states.clear()
+            return False
+        if m.run_state.mutations != self.mutations:
+            self.mutations = m.run_state.mutations
+            self.states.clear()
+        parts: list[object] = [(g.pc, g.sel.bits.tobytes()) for g in m.groups]
+        parts.extend(array.tobytes() for array in m.R[: m.program_registers] if array.shape == m.shape)
+        state = hash(tuple(parts))
+        self.looping = state in self.states
+        self.states.add(state)
+        return self.looping
 
     def _repeats(self, slot: int) -> bool:
         m = self.machine

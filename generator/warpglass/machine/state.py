@@ -7,6 +7,7 @@ another register or with a constant. Lanes that do not exist or have exited may 
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ class State:
         run = self.run_state
         run.version += 1
         self.ver[index] = run.version
-        if not self.owned[index]:
+        # Moves and views make registers share an array; whoever else holds it keeps it alive.
+        if not self.owned[index] or sys.getrefcount(self.R[index]) > 2:
             self.R[index] = np.array(self.R[index], order="C")
             self.owned[index] = True
         return self.R[index]

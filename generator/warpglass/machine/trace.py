@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from warpglass.machine.bits import Bits, Ints, bits_of
+from warpglass.machine.bits import FULL, Bits, Ints, bits_of, popcount
 from warpglass.machine.result import Accesses, Barriers, BlockTrace, RegisterWrites
 
 if TYPE_CHECKING:
@@ -63,6 +63,14 @@ class Recorder:
         self.access_cut = False
         self.events: list[tuple[int, int, int, int]] = []
         self.last = 0
+
+    def step_of(self, warp: int) -> int | None:
+        """The step of the last issue if ``warp`` took part in it, else None."""
+        if self.full or not self.steps:
+            return None
+        warps = self.steps[-1][2]
+        at = int(np.searchsorted(warps, warp))
+        return self.last + at if at < warps.shape[0] and int(warps[at]) == warp else None
 
 
 class Tracer:
@@ -293,7 +301,7 @@ def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOption
     if not recorder.values:
         return None
     steps = np.concatenate([v[2] for v in recorder.values])
-    words_of = np.concatenate([np.full(v[2].shape[0], _words(v[3])) for v in recorder.values])
+    words_of = np.repeat([_words(v[3]) for v in recorder.values], [v[2].shape[0] for v in recorder.values])
     warps = warp[steps]
     by_warp = np.bincount(warps, weights=words_of)
     room = options.value_budget * PACKED // 4
@@ -309,31 +317,34 @@ def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOption
         # Even one warp's values are too many: its first ones, marked as cut.
         chosen = [int(np.flatnonzero(by_warp)[0])]
     keep_warp = np.isin(np.arange(by_warp.shape[0]), chosen)
-    out_step, out_register, out_words = [], [], []
+    whole = bool(keep_warp[by_warp > 0].all())
+    out_step: list[Ints] = []
+    out_words: list[npt.NDArray[np.uint32]] = []
+    registers: list[int] = []
     filled = 0
     for _, register, at, values in recorder.values:
-        keep = keep_warp[warp[at]]
-        if not keep.any():
-            continue
-        words = _as_words(values[keep])
+        if not whole:
+            keep = keep_warp[warp[at]]
+            if not keep.any():
+                continue
+            at, values = at[keep], values[keep]
+        words = _as_words(values)
         filled += words.size
         if filled > max(room, 64):
             complete = False
             break
-        out_step.append(at[keep])
-        out_register.append(np.full(int(keep.sum()), register))
+        out_step.append(at)
+        registers.append(register)
         out_words.append(words)
-    lengths = (
-        np.concatenate([np.full(w.shape[0], w.shape[1]) for w in out_words]) if out_words else np.zeros(0)
-    )
-    offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]]) if out_words else np.zeros(0)
+    rows = [w.shape[0] for w in out_words]
+    lengths = np.repeat(np.array([w.shape[1] for w in out_words], dtype=np.int64), rows)
     empty = np.zeros(0, dtype=np.uint32)
     return RegisterWrites(
         names=program.register_names,
         types=program.register_types,
         step=np.concatenate(out_step).astype(np.uint32) if out_step else empty,
-        register=np.concatenate(out_register).astype(np.uint32) if out_register else empty,
-        offset=offsets.astype(np.uint32),
+        register=np.repeat(np.array(registers, dtype=np.uint32), rows),
+        offset=(np.cumsum(lengths) - lengths).astype(np.uint32),
         words=np.concatenate([w.reshape(-1) for w in out_words]) if out_words else empty,
         warps=tuple(chosen),
         complete=complete and not recorder.full,
@@ -357,42 +368,40 @@ def _as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
 def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
     if not recorder.accesses:
         return None
-    columns: dict[str, list[Any]] = {k: [] for k in ("step", "fixed", "mask", "count", "data")}
-    addresses, data = [], []
-    filled = 0
-    for step, kind, space, size, rows, lanes, at, words in recorder.accesses:
-        warps = lanes >> 5
-        local = warp[step : step + rows]
-        bits = np.bincount(warps, weights=(np.int64(1) << (lanes & 31)).astype(np.float64)).astype(np.uint32)
-        counts = np.bincount(warps)
-        here = np.flatnonzero(
-            (local < counts.shape[0]) & (np.append(counts, 0)[np.minimum(local, counts.shape[0])] > 0)
-        )
-        size_of = counts[local[here]]
-        columns["step"].append(step + here)
-        columns["fixed"].append(np.tile(np.array([kind, space, size], dtype=np.uint8), (here.shape[0], 1)))
-        columns["mask"].append(bits[local[here]])
-        columns["count"].append(size_of)
-        if words is None:
-            columns["data"].append(np.full(here.shape[0], NOT_KEPT, dtype=np.int64))
+    steps: list[Ints] = []
+    masks: list[Bits] = []
+    counts: list[Ints] = []
+    fixed: list[tuple[int, int, int, int]] = []
+    for step, kind, space, size, rows, lanes, _, words in recorder.accesses:
+        each = 0 if words is None else words.shape[1]
+        if lanes.shape[0] == rows * 32:
+            at, bits, live = np.arange(rows), np.full(rows, FULL, dtype=np.uint32), np.full(rows, 32)
         else:
-            places = size_of * words.shape[1]
-            columns["data"].append(filled + np.cumsum(places) - places)
-            filled += int(places.sum())
-        addresses.append(at)
-        if words is not None:
-            data.append(words.reshape(-1))
-    counts = np.concatenate(columns["count"]).astype(np.int64)
-    fixed = np.concatenate(columns["fixed"])
+            local = warp[step : step + rows]
+            weights = (np.int64(1) << (lanes & 31)).astype(np.float64)
+            room = int(local.max()) + 1
+            bits = np.bincount(lanes >> 5, weights=weights, minlength=room).astype(np.uint32)[local]
+            at = np.flatnonzero(bits)
+            bits, live = bits[at], popcount(bits[at])
+        steps.append(at + step)
+        masks.append(bits)
+        counts.append(live)
+        fixed.append((kind, space, size, each))
+    sizes = [s.shape[0] for s in steps]
+    kinds, spaces, widths, words_each = (np.repeat(column, sizes) for column in zip(*fixed, strict=True))
+    count = np.concatenate(counts).astype(np.int64)
+    data_words = count * words_each
+    starts = np.cumsum(data_words) - data_words
+    data = [words.reshape(-1) for *_, words in recorder.accesses if words is not None]
     return Accesses(
-        step=np.concatenate(columns["step"]).astype(np.uint32),
-        kind=fixed[:, 0].copy(),
-        space=fixed[:, 1].copy(),
-        size=fixed[:, 2].copy(),
-        mask=np.concatenate(columns["mask"]).astype(np.uint32),
-        offset=(np.cumsum(counts) - counts).astype(np.uint32),
-        addresses=np.concatenate(addresses),
-        data_offset=np.concatenate(columns["data"]).astype(np.uint32),
+        step=np.concatenate(steps).astype(np.uint32),
+        kind=kinds.astype(np.uint8),
+        space=spaces.astype(np.uint8),
+        size=widths.astype(np.uint8),
+        mask=np.concatenate(masks),
+        offset=(np.cumsum(count) - count).astype(np.uint32),
+        addresses=np.concatenate([entry[6] for entry in recorder.accesses]),
+        data_offset=np.where(words_each > 0, starts, NOT_KEPT).astype(np.uint32),
         data=np.concatenate(data).astype(np.uint32) if data else np.zeros(0, dtype=np.uint32),
         complete=not (recorder.full or recorder.access_cut),
     )

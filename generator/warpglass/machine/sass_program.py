@@ -1,0 +1,1 @@
+"""Lowers SASS to the machine (in work)."""
