@@ -131,6 +131,26 @@ export function codeHeatLevel(value, max, column) {
 }
 
 /**
+ * What set the barriers that an instruction waits for: for each, the nearest instruction before it in the listing.
+ * @param {any[]} control control fields, null where there are none
+ * @param {number} pc
+ * @returns {Array<{barrier: number, pc: number, what: 'write' | 'read'}>} pc is -1 where nothing before sets it
+ */
+export function codeSetters(control, pc) {
+  const mask = control[pc]?.wait_mask ?? 0;
+  const found = [];
+  for (let barrier = 0; barrier < 6; barrier++) {
+    if (!((mask >>> barrier) & 1)) continue;
+    let at = pc - 1;
+    while (at >= 0 && control[at]?.write_barrier !== barrier && control[at]?.read_barrier !== barrier) at--;
+    /** @type {'write' | 'read'} */
+    const what = at >= 0 && control[at].write_barrier === barrier ? 'write' : 'read';
+    found.push({ barrier, pc: at, what });
+  }
+  return found;
+}
+
+/**
  * Instructions of a run at which most registers are live.
  * @param {CodeRun} run
  * @returns {{most: number, pcs: number[]} | null}

@@ -1,6 +1,6 @@
 // Code panes side by side: every line shows what other languages made of it.
 
-import { CODE_HEAT, codeHeat, codeHeatLevel, codeKey, codeLinked, codeLinks } from './code-core.js';
+import { CODE_HEAT, codeHeat, codeHeatLevel, codeKey, codeLinked, codeLinks, codeSetters } from './code-core.js';
 import { domButton, domCount, domReplace, domShort, el } from './dom.js';
 
 /**
@@ -169,6 +169,7 @@ class CodeView {
 
   /** @param {string | null} key */
   describe(key) {
+    this.mark('setter', []);
     if (!key) {
       domReplace(this.detail, 'Choose a line: what it became, and where it came from, lights up in the other panes.');
       return;
@@ -186,7 +187,20 @@ class CodeView {
     const chain = found.length === 1 ? runs[found[0][0]].code.instructions.inlined[found[0][1]] : null;
     const frames = (chain ?? []).map(([from, line]) => `${this.app.source(from)?.name ?? '?'}:${line}`);
     domReplace(this.detail, el('strong', {}, `${source?.name ?? ''}:${key.slice(at + 1)}`), ' ',
-      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '');
+      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '', this.waits(key));
+  }
+
+  /** What a fixed instruction waits for; marks what set it. @param {string} key */
+  waits(key) {
+    const runs = this.app.launch()?.runs ?? [];
+    const own = (this.links.at.get(key) ?? []).filter(([r, pc]) => this.links.isa[r][pc] === key);
+    if (own.length !== 1) return '';
+    const [r, pc] = own[0];
+    const { control, opcode } = runs[r].code.instructions;
+    const setters = codeSetters(control, pc);
+    this.mark('setter', setters.filter((one) => one.pc >= 0).map((one) => this.links.isa[r][one.pc]));
+    return setters.map(({ barrier, pc: from, what }) => (from < 0 ? `; waits for barrier ${barrier}, set by nothing before it`
+      : `; waits for barrier ${barrier}: ${opcode[from]}, ${pc - from} before, ${what === 'write' ? 'until its result is written' : 'until its operands are read'}`)).join('');
   }
 
   /** Where the chosen step stands. @param {number | null} pc */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeHeat, codeHeatLevel, codeHeatValue, codeLinked, codeLinks, codeLiveTop } from '../../static_js/code-core.js';
+import { codeHeat, codeHeatLevel, codeHeatValue, codeLinked, codeLinks, codeLiveTop, codeSetters } from '../../static_js/code-core.js';
 import { dataBytes, dataColumn, dataTrace, dataUnplane, dataValues } from '../../static_js/data.js';
 import { domShort } from '../../static_js/dom.js';
 import { findingsPass } from '../../static_js/findings.js';
@@ -160,6 +160,14 @@ test('heat follows the column and knows nothing where nothing was counted', () =
   assert.deepEqual(codeLiveTop(run), { most: 4, pcs: [1, 2] });
   run.code.instructions.live = [null, null, null];
   assert.equal(codeLiveTop(run), null);
+});
+
+test('a wait leads to what set its barrier, the nearest one', () => {
+  const set = (/** @type {number | null} */ write, /** @type {number | null} */ read, wait = 0) => ({ write_barrier: write, read_barrier: read, wait_mask: wait });
+  const control = [set(0, null), set(1, 2), set(0, null), null, set(null, null, 0b101101)];
+  assert.deepEqual(codeSetters(control, 4), [{ barrier: 0, pc: 2, what: 'write' }, { barrier: 2, pc: 1, what: 'read' }, { barrier: 3, pc: -1, what: 'read' }, { barrier: 5, pc: -1, what: 'read' }]);
+  assert.deepEqual(codeSetters(control, 0), []);
+  assert.deepEqual(codeSetters([null], 0), []);
 });
 
 test('tables sort by number with unknown last, and filters pass what they should', () => {

@@ -187,13 +187,12 @@ def test_memory_rows_say_each_and_best() -> None:
 
 def test_control_fields_in_words() -> None:
     assert control_cells([None, None]) == []
-    (cell,) = control_cells(
-        [{"stall": 4, "yield": True, "write": 2, "read": 7, "wait": 0b000101, "reuse": 0}]
-    )
+    field = {"stall": 4, "yield_bit": 1, "write_barrier": 2, "read_barrier": None, "wait_mask": 5, "reuse": 2}
+    (cell,) = control_cells([field])
     assert cell is not None
-    assert cell["text"] == " 4 Y 2 - 0-2---"
+    assert cell["text"] == " 4 1 2 - 0-2--- r2"
     assert "waits for barrier 0, 2" in cell["title"]
-    assert "sets barrier 2" in cell["title"]
+    assert "barrier 2 is set until the result" in cell["title"]
 
 
 def test_a_trace_of_many_rounds_is_drawn_in_few_bytes() -> None:

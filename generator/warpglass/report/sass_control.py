@@ -20,30 +20,28 @@ def _barrier(value: Any) -> int | None:
     return value if isinstance(value, int) and 0 <= value < _BARRIERS else None
 
 
-def _waits(value: Any) -> list[int]:
-    if isinstance(value, int):
-        return [b for b in range(_BARRIERS) if value >> b & 1]
-    return [b for b in value if isinstance(b, int)] if isinstance(value, Sequence) else []
-
-
 def _cell(field: Mapping[str, Any]) -> dict[str, str]:
-    write, read = _barrier(field.get("write")), _barrier(field.get("read"))
-    waits = _waits(field.get("wait") or 0)
-    stall, yielded = field.get("stall"), field.get("yield", field.get("yield_bit"))
+    write, read = _barrier(field.get("write_barrier")), _barrier(field.get("read_barrier"))
+    mask = field.get("wait_mask")
+    waits = [b for b in range(_BARRIERS) if isinstance(mask, int) and mask >> b & 1]
+    stall, raw = field.get("stall"), field.get("yield_bit")
+    reuse = field.get("reuse") if isinstance(field.get("reuse"), int) else 0
     text = (
-        f"{'?' if stall is None else stall:>2} {'·' if not yielded else 'Y'} "
+        f"{'?' if stall is None else stall:>2} {'?' if raw is None else int(raw)} "
         f"{'-' if write is None else write} {'-' if read is None else read} "
         + "".join(str(b) if b in waits else "-" for b in range(_BARRIERS))
+        + (f" r{reuse:x}" if reuse else "")
     )
-    parts = [] if stall is None else [f"the next instruction issues {stall} cycles later at the earliest"]
-    if yielded is not None:
-        parts.append(f"yield bit {int(bool(yielded))} (raw)")
+    parts = [] if stall is None else [f"the warp's next instruction issues at least {stall} cycles later"]
+    if raw is not None:
+        parts.append(f"yield bit {int(raw)} (raw: tools disagree about its sense)")
     if write is not None:
-        parts.append(f"sets barrier {write} until its result is written")
+        parts.append(f"barrier {write} is set until the result is written")
     if read is not None:
-        parts.append(f"sets barrier {read} until its operands are read")
+        parts.append(f"barrier {read} is set until the operands are read")
     if waits:
-        parts.append("waits for barrier " + ", ".join(map(str, waits)))
-    if field.get("reuse"):
-        parts.append(f"operand reuse {field['reuse']}")
+        parts.append(f"waits for barrier {', '.join(map(str, waits))}")
+    slots = [str(slot) for slot in range(4) if reuse and reuse >> slot & 1]
+    if slots:
+        parts.append(f"operand slot {', '.join(slots)} stays in the operand cache")
     return {"text": text, "title": "; ".join(parts)}
