@@ -70,9 +70,8 @@ def fuzz_inputs(data: bytes) -> None:
 
 def fuzz_machine(data: bytes) -> None:
     """Executing whatever parses, within a small budget."""
-    from warpglass.api_run import run
-
     from warpglass import ptx
+    from warpglass.api_run import run
     from warpglass.machine.runoptions import RunOptions
 
     text = ptx.decode(data)
