@@ -51,7 +51,7 @@ export function stepperTable(view, run, found, step, states) {
     el('th', { scope: 'row' }, lane, el('span', { class: 'lane-mark' }, ` ${STEPPER_LANE_WORDS[state].letter}`)),
     ...columns.map((one) => {
       if (one.value.state === 'unrecorded') return el('td', { class: 'na' }, lane ? '' : 'not recorded');
-      if (!((one.value.known >>> lane) & 1)) return el('td', { class: 'na' }, '0');
+      if (!((one.value.known >>> lane) & 1)) return el('td', { class: 'na' }, text(one, lane));
       const old = one.written && !((mask >>> lane) & 1);
       return el('td', { class: old ? 'na' : null }, text(one, lane));
     }),
