@@ -32,11 +32,11 @@ js:
 	node --test $(wildcard tests/js/*.test.js)
 
 test: setup
-	@$(MAKE) --no-print-directory lint types js
+	@$(MAKE) --no-print-directory -j2 lint types js
 	$(PYTEST) -n 2 --dist worksteal
 
 quick: setup
-	@$(MAKE) --no-print-directory lint types
+	@$(MAKE) --no-print-directory -j2 lint types
 	$(PYTEST) -n 2 --dist worksteal -m "not slow and not browser"
 
 bench: setup
