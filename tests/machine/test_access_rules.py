@@ -45,7 +45,8 @@ def test_masked_lanes_do_not_count() -> None:
     mask = np.zeros((1, 32), dtype=bool)
     mask[0, [0, 9]] = True
     counts = access.global_counts(rows(1024 * LANE), 4, mask)
-    assert counts.sectors.tolist() == [2] and counts.live.tolist() == [2]
+    assert counts.sectors.tolist() == [2]
+    assert counts.live.tolist() == [2]
     assert access.sectors(rows(LANE), 4, np.zeros((1, 32), dtype=bool)).tolist() == [0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from machine.kernelkit import kinds, launch, out, words
 
 SHARED = ".shared .align 4 .b32 box[1024]; .reg .b32 %a<8>; mov.u32 %a1, box; mad.lo.u32 %a2, %r4, 4, %a1;"
@@ -26,7 +27,8 @@ def test_divergent_warps_meet_at_one_barrier() -> None:
         st.global.u32 [%rd2], %r6; ret;
     """
     result = launch(body, [words(64)], block=64)
-    assert out(result) == [t ^ 33 for t in range(64)] and "racecheck" not in kinds(result)
+    assert out(result) == [t ^ 33 for t in range(64)]
+    assert "racecheck" not in kinds(result)
 
 
 def test_arrive_and_sync_hand_over_between_warps() -> None:
@@ -83,5 +85,6 @@ def test_an_mbarrier_that_nobody_completes_is_a_deadlock() -> None:
         AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p2, [mb], 0; @!%p2 bra AGAIN; ret;
     """
     result = launch(body, [words(1)])
-    assert result.stopped is not None and result.stopped.kind == "deadlock"
+    assert result.stopped is not None
+    assert result.stopped.kind == "deadlock"
     assert "for the mbarrier at shared offset 0 (32 arrivals missing" in result.stopped.message

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine.kernelkit import by_opcode, kinds, launch, out, text, words
 
+from machine.kernelkit import by_opcode, kinds, launch, out, text, words
 from warpglass.api_run import run
 from warpglass.machine import RunOptions
 
@@ -53,8 +53,9 @@ def test_nested_divergence_meets_inside_out() -> None:
     source = text(body)
     result = run(source, grid=1, block=32, args=[words(32)])
     assert out(result) == [1 + (10 if t & 1 else 0) + (100 if t & 1 and t & 2 else 0) for t in range(32)]
-    adds = [n for n in result.counters["warp_executed"].tolist()]
-    assert by_opcode(result, source, "st.global", "warp_executed") == 1 and max(adds) == 1
+    adds = list(result.counters["warp_executed"].tolist())
+    assert by_opcode(result, source, "st.global", "warp_executed") == 1
+    assert max(adds) == 1
 
 
 def test_exits_inside_divergence_let_the_rest_meet() -> None:
@@ -112,14 +113,17 @@ def test_blocks_that_wait_for_a_later_batch_take_turns() -> None:
 def test_an_endless_loop_ends_with_a_finding() -> None:
     for body in ("LOOP: bra LOOP;", "mov.u32 %r5, 0; LOOP: add.u32 %r5, %r5, 1; bra LOOP;"):
         result = launch(body, [words(32)], options=RunOptions(max_warp_instructions=60_000))
-        assert result.stopped is not None and result.stopped.kind == "budget"
-        assert "budget" in kinds(result) and result.stopped.line == result.findings[0].line
+        assert result.stopped is not None
+        assert result.stopped.kind == "budget"
+        assert "budget" in kinds(result)
+        assert result.stopped.line == result.findings[0].line
         assert result.counts["warp_executed"] <= 60_100
 
 
 def test_a_repeating_state_is_found_before_the_budget() -> None:
     result = launch("LOOP: bra LOOP;", [words(32)], grid=1)
-    assert result.stopped is not None and "repeat exactly" in result.stopped.message
+    assert result.stopped is not None
+    assert "repeat exactly" in result.stopped.message
     assert result.counts["warp_executed"] < 200_000
 
 
@@ -129,13 +133,13 @@ def test_a_deadlock_is_said_in_words() -> None:
         ONE: bar.sync 2, 64; ret;
     """
     result = launch(body, [words(64)], block=64)
-    assert result.stopped is not None and result.stopped.kind == "deadlock"
+    assert result.stopped is not None
+    assert result.stopped.kind == "deadlock"
     message = result.stopped.message
-    assert (
-        "warp 0 of block (0,0,0) at barrier 2" in message
-        and "warp 1 of block (0,0,0) at barrier 1" in message
-    )
-    assert "deadlock" in kinds(result) and not result.complete
+    assert "warp 0 of block (0,0,0) at barrier 2" in message
+    assert "warp 1 of block (0,0,0) at barrier 1" in message
+    assert "deadlock" in kinds(result)
+    assert not result.complete
 
 
 def test_sync_operations_wait_for_the_lanes_they_name() -> None:
@@ -221,4 +225,5 @@ def test_random_control_flow_gives_what_one_thread_alone_gives(block: int, data:
             value = (value * factors[at] + at) % 2**32
             at = goals[at][0] if hashed >> goals[at][2] & 1 else goals[at][1]
         assert got[t] == value
-    assert isinstance(got, list) and np.array(got).shape == (block,)
+    assert isinstance(got, list)
+    assert np.array(got).shape == (block,)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from machine.kernelkit import HEAD, by_opcode, launch, out, text, words
 
+from machine.kernelkit import HEAD, by_opcode, launch, out, text, words
 from warpglass.api_run import run
 from warpglass.errors import LaunchError
 from warpglass.machine import RunOptions
@@ -47,17 +47,25 @@ def test_vector_add_counts_what_the_profiler_would() -> None:
     a, b = np.arange(1000, dtype=np.float32), np.full(1000, 0.5, np.float32)
     result = run(ADD, grid=8, block=128, args=[a, b, np.zeros(1000, np.float32), 1000])
     buffer = result.buffers[2]
-    assert buffer is not None and np.array_equal(buffer.array, a + b)
-    assert result.buffers[3] is None and result.complete and result.blocks_executed == 8
+    assert buffer is not None
+    assert np.array_equal(buffer.array, a + b)
+    assert result.buffers[3] is None
+    assert result.complete
+    assert result.blocks_executed == 8
     counts = result.counters
     # 32 warps come to the branch, 31 go past it whole, one with 8 lanes.
-    assert counts["warp_executed"][9] == 32 and counts["branch_divergent"][9] == 1
+    assert counts["warp_executed"][9] == 32
+    assert counts["branch_divergent"][9] == 1
     assert counts["branch_taken"][9] == 24
-    assert counts["requests"][14] == 32 and counts["sectors"][14] == 125
-    assert counts["thread_executed"][14] == 1000 and counts["bytes"][14] == 4000
+    assert counts["requests"][14] == 32
+    assert counts["sectors"][14] == 125
+    assert counts["thread_executed"][14] == 1000
+    assert counts["bytes"][14] == 4000
     # Lanes that left early meet the others at the return, so that it issues once a warp.
-    assert counts["warp_executed"][18] == 32 and counts["thread_executed"][18] == 1024
-    assert result.active_histogram[14, 32] == 31 and result.active_histogram[14, 8] == 1
+    assert counts["warp_executed"][18] == 32
+    assert counts["thread_executed"][18] == 1024
+    assert result.active_histogram[14, 32] == 31
+    assert result.active_histogram[14, 8] == 1
     assert int(result.active_histogram.sum()) == result.counts["warp_executed"]
     assert result.functions == (("add", 0, 19),)
 
@@ -71,7 +79,9 @@ def test_the_size_of_batches_changes_nothing(lanes: int) -> None:
     result = run(ADD, grid=30, block=100, args=args, options=RunOptions(batch_lanes=lanes))
     assert dict(whole.counts) == dict(result.counts)
     left, right = whole.buffers[2], result.buffers[2]
-    assert left is not None and right is not None and np.array_equal(left.array, right.array)
+    assert left is not None
+    assert right is not None
+    assert np.array_equal(left.array, right.array)
     assert whole.traces[0].steps == result.traces[0].steps
 
 
@@ -79,15 +89,23 @@ def test_arguments_by_name_position_and_default() -> None:
     n = 64
     a = np.ones(n, np.float32)
     by_name = run(ADD, grid=1, block=n, args={"a": a, "b": a, "c": np.zeros(n, np.float32), 3: n})
-    assert by_name.buffers[2] is not None and by_name.buffers[2].array.tolist() == [2.0] * n
+    assert by_name.buffers[2] is not None
+    assert by_name.buffers[2].array.tolist() == [2.0] * n
     bare = run(ADD, grid=2, block=n)
     c = bare.buffers[2]
     # Default floats lie in [0, 1); only what the kernel touched is given back.
-    assert c is not None and not c.given and c.touched == (0, 4 * 2 * n) and c.array.shape == (2 * n,)
-    assert 0 < float(c.array.min()) and float(c.array.max()) < 2 and bare.complete
+    assert c is not None
+    assert not c.given
+    assert c.touched == (0, 4 * 2 * n)
+    assert c.array.shape == (2 * n,)
+    assert float(c.array.min()) > 0
+    assert float(c.array.max()) < 2
+    assert bare.complete
     again, other = run(ADD, grid=2, block=n), run(ADD, grid=2, block=n, seed=7)
-    assert again.buffers[2] is not None and np.array_equal(again.buffers[2].array, c.array)
-    assert other.buffers[2] is not None and not np.array_equal(other.buffers[2].array, c.array)
+    assert again.buffers[2] is not None
+    assert np.array_equal(again.buffers[2].array, c.array)
+    assert other.buffers[2] is not None
+    assert not np.array_equal(other.buffers[2].array, c.array)
 
 
 def test_the_same_array_is_one_buffer() -> None:
@@ -95,7 +113,8 @@ def test_the_same_array_is_one_buffer() -> None:
     result = run(ADD, block=32, args=[x, x, x, 32])
     buffers = [b for b in result.buffers if b is not None]
     assert len({b.base for b in buffers}) == 1
-    assert buffers[0].array.tolist() == (2 * x).tolist() and x[1] == 1
+    assert buffers[0].array.tolist() == (2 * x).tolist()
+    assert x[1] == 1
     apart = run(ADD, block=32, args=[x, x.copy(), x.copy(), 32])
     assert len({b.base for b in apart.buffers if b is not None}) == 3
     assert all(b.base % 256 == 0 for b in apart.buffers if b is not None)
@@ -129,10 +148,12 @@ def test_launches_that_do_not_fit() -> None:
 def test_unknown_instructions_keep_what_came_before() -> None:
     body = "st.global.u32 [%rd2], 7; wgmma.fence.sync.aligned; st.global.u32 [%rd2], 8; ret;"
     result = launch(body, [words(32)])
-    assert result.stopped is not None and result.stopped.kind == "unsupported"
+    assert result.stopped is not None
+    assert result.stopped.kind == "unsupported"
     assert "wgmma.fence.sync.aligned is not executed yet" in result.stopped.message
     assert result.stopped.message.startswith(f"stopped at line {result.stopped.line}:")
-    assert result.buffers[0] is not None and result.buffers[0].array.tolist() == [7] * 32
+    assert result.buffers[0] is not None
+    assert result.buffers[0].array.tolist() == [7] * 32
     assert not result.complete
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine.kernelkit import by_opcode, kinds, launch, out, text, words
 
+from machine.kernelkit import by_opcode, kinds, launch, out, text, words
 from warpglass.api_run import run
 from warpglass.machine import RunOptions
 
@@ -15,9 +15,12 @@ def test_out_of_bounds_stores_are_dropped_and_named() -> None:
     assert out(result) == list(range(20))
     (finding,) = result.findings
     assert (finding.kind, finding.severity, finding.count) == ("memcheck", "critical", 12)
-    assert finding.thread == (20, 0, 0) and finding.block == (0, 0, 0)
+    assert finding.thread == (20, 0, 0)
+    assert finding.block == (0, 0, 0)
     buffer = result.buffers[0]
-    assert buffer is not None and finding.address == buffer.base + 80 and finding.line is not None
+    assert buffer is not None
+    assert finding.address == buffer.base + 80
+    assert finding.line is not None
     assert "out of bounds, 0 bytes after out of 80 bytes" in finding.message
 
 
@@ -34,7 +37,10 @@ def test_default_buffers_have_no_end_to_be_out_of() -> None:
 
 @pytest.mark.parametrize("address", [0, 8, 1 << 40, 2**63 - 4, 2**64 - 4])
 def test_unmapped_addresses(address: int) -> None:
-    body = f"mov.u64 %rd4, {address}; ld.global.u32 %r5, [%rd4]; st.u32 [%rd4], %r5; st.global.u32 [%rd2], %r5; ret;"
+    body = f"""
+        mov.u64 %rd4, {address}; ld.global.u32 %r5, [%rd4]; st.u32 [%rd4], %r5;
+        st.global.u32 [%rd2], %r5; ret;
+    """
     result = launch(body, [np.ones(32, np.uint32)])
     assert out(result) == [0] * 32
     assert [f.count for f in result.findings if f.kind == "memcheck"] == [32, 32]
@@ -49,7 +55,9 @@ def test_misaligned_accesses() -> None:
     body = "add.s64 %rd4, %rd2, 2; ld.global.v2.u32 {%r5, %r6}, [%rd2]; st.global.u16 [%rd4], 7; ret;"
     result = launch(body, [words(64)])
     (finding,) = result.findings
-    assert finding.count == 16 and "misaligned" in finding.message and finding.thread == (1, 0, 0)
+    assert finding.count == 16
+    assert "misaligned" in finding.message
+    assert finding.thread == (1, 0, 0)
 
 
 def test_vectors_and_the_sink_leave_what_they_skip() -> None:
@@ -65,7 +73,8 @@ def test_vectors_and_the_sink_leave_what_they_skip() -> None:
 
 def test_narrow_loads_extend_by_their_type() -> None:
     body = """
-        add.s64 %rd4, %rd1, 128; ld.global.s8 %r5, [%rd4]; ld.global.u8 %r6, [%rd4]; ld.global.s16 %r7, [%rd4];
+        add.s64 %rd4, %rd1, 128; ld.global.s8 %r5, [%rd4]; ld.global.u8 %r6, [%rd4];
+        ld.global.s16 %r7, [%rd4];
         sub.s32 %r8, %r6, %r5; add.s32 %r8, %r8, %r7; st.global.u32 [%rd2], %r8; ret;
     """
     data = words(33)
@@ -97,7 +106,8 @@ def test_shared_memory_belongs_to_a_block_and_starts_as_zero() -> None:
         st.global.u32 [%rd2], %r6; ret;
     """
     result = launch(body, [words(640)], grid=20, options=RunOptions(batch_lanes=64))
-    assert out(result) == list(range(640)) and "initcheck" in kinds(result)
+    assert out(result) == list(range(640))
+    assert "initcheck" in kinds(result)
 
 
 def test_dynamic_shared_memory_is_as_large_as_launched() -> None:
@@ -110,7 +120,8 @@ def test_dynamic_shared_memory_is_as_large_as_launched() -> None:
     result = launch(body, [words(32)], shared_bytes=64, before=before)
     assert out(result) == [64] * 32
     (finding,) = result.findings
-    assert finding.count == 16 and "outside the block's 64 bytes of shared memory" in finding.message
+    assert finding.count == 16
+    assert "outside the block's 64 bytes of shared memory" in finding.message
 
 
 def test_local_memory_counts_as_it_is_interleaved() -> None:
@@ -151,12 +162,14 @@ def test_default_content_does_not_depend_on_the_order_of_touching() -> None:
         result = launch(body, None, grid=256, block=256, options=RunOptions(batch_lanes=512))
         assert result.buffers[0] is not None
         arrays.append(result.buffers[0].array)
-    assert arrays[0].dtype == np.float32 and np.array_equal(*arrays)
+    assert arrays[0].dtype == np.float32
+    assert np.array_equal(*arrays)
     assert 0.49 < float(arrays[0].mean()) < 0.51
 
 
 def test_memory_is_bounded() -> None:
     body = "mul.wide.u32 %rd4, %r1, 65536; add.s64 %rd4, %rd1, %rd4; ld.global.f32 %f1, [%rd4]; ret;"
     result = launch(body, None, grid=64, block=256, options=RunOptions(memory_limit=16 << 20))
-    assert result.stopped is not None and result.stopped.kind == "memory"
+    assert result.stopped is not None
+    assert result.stopped.kind == "memory"
     assert result.stopped.message.startswith("stopped at line")

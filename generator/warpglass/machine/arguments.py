@@ -102,7 +102,8 @@ def _buffer(
     start = arena.reserve(max(size, 1))
     region = Region(
         argument.name, start, size, given=argument.count is not None, default=True, dtype=dtype.name,
-        fill=dtype if dtype.kind == "f" and argument.fill != "zeros" else None, seed=seed * 1_000_003 + number + 1,
+        fill=dtype if dtype.kind == "f" and argument.fill != "zeros" else None,
+        seed=seed * 1_000_003 + number + 1,
     )  # fmt: skip
     arena.add_region(region)
     return BoundBuffer(argument, region, None)

@@ -52,7 +52,7 @@ class AsyncCopies:
         self.committed[on.flat] += 1
 
     def wait(self, m: Machine, g: Group | None, on: Selection, keep: int | None) -> None:
-        """Finish all but the last ``keep`` groups of the lanes on; None finishes also what is not committed."""
+        """Finish all but the last ``keep`` groups of the lanes on; None: also what is not committed."""
         if not self.pending:
             return
         here = np.zeros(m.W * 32, dtype=np.bool_)
@@ -128,7 +128,7 @@ class CopyOp(Op):
         self.pattern = Pattern()
 
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
-        """Start the copy: it counts as one request, with the sectors it reads and the wavefronts it writes."""
+        """Start the copy: one request, with the sectors it reads and the wavefronts it writes."""
         to = lsu.resolve(m, self.dest, on, lsu.SHARED)
         origin = lsu.resolve(m, self.source, on, lsu.GLOBAL)
         flat = on.flat

@@ -86,7 +86,7 @@ def bfloat_order(pick: Callable[[Array, Array], Array]) -> Operation:
 def apply_atomic(
     view: Array, units: Ints, name: str, b: Array, c: Array, operation: Operation | None = None
 ) -> Array:
-    """Apply operation ``name`` at ``view[units]`` in order, with operands ``b``, ``c``; gives the old values."""
+    """Apply ``name`` at ``view[units]`` in order, with operands ``b``, ``c``; gives the old values."""
     step = operation or OPERATIONS[name]
     count = units.shape[0]
     b = np.broadcast_to(b, (count,))

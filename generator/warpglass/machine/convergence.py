@@ -102,7 +102,7 @@ class Joins:
         self.free.extend(range(old + extra - 1, old - 1, -1))
 
     def push(self, pc: int, rows: Ints, expected: Bits, parent: Nodes, depth: Nodes) -> Nodes:
-        """New joins at ``pc`` for warps ``rows`` whose lanes ``expected`` will meet there; gives their slots."""
+        """New joins at ``pc`` for warps ``rows`` whose lanes ``expected`` will meet there; their slots."""
         count = rows.shape[0]
         if len(self.free) < count:
             self._grow(count)
@@ -154,7 +154,10 @@ class Joins:
         return group
 
     def leave(self, node: Nodes, bits: Bits) -> list[tuple[int, int, int, int, int]]:
-        """Lanes ``bits`` exit from stacks ``node``; gives joins completed by that as (pc, warp, bits, parent, depth)."""
+        """Lanes ``bits`` exit from stacks ``node``.
+
+        Gives the joins completed by that as (pc, warp, bits, parent, depth).
+        """
         completed: list[tuple[int, int, int, int, int]] = []
         node, bits = node.copy(), bits.copy()
         while True:

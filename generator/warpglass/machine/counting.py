@@ -191,7 +191,8 @@ def _sample(
         shift = m.arena.layout.global_base if access.space in (0, 3) else 0
         warp = int(access.on.rows[row if numbers is None else numbers[row]])
         sample = AccessSample(
-            pc=pc, label=label, block=m.block_dim(warp), warp=warp % m.wpb, space=_NAMES[access.space], size=size,
+            pc=pc, label=label, block=m.block_dim(warp), warp=warp % m.wpb,
+            space=_NAMES[access.space], size=size,
             mask=int((np.int64(1) << np.flatnonzero(live)).sum()),
             addresses=np.where(live, rows[row] + shift, 0).astype(np.uint64),
             sectors=int(sectors[row]) if sectors is not None else 0,

@@ -26,7 +26,7 @@ from warpglass.machine.scheduler import Machine, StopRun
 from warpglass.machine.trace import Tracer
 from warpglass.ptx.model import Function, Module, SpecialRegister
 
-__all__ = ["execute", "find_kernel"]
+__all__ = ["MAX_SLOTS", "batch_size", "execute", "find_kernel", "result_of", "run_all"]
 
 #: Lanes a batch aims at. Fewer keep registers in the cache; more make up for groups that divergence splits.
 BATCH_LANES = 32768
@@ -92,7 +92,7 @@ def execute(
     workspace = arena.reserve(4096, 4096) if grid_sync else 0
     if grid_sync:
         arena.add_region(Region("grid workspace", workspace, 4096, kind="workspace", given=True))
-    at_once = _batch_size(launch, options, cooperative or grid_sync)
+    at_once = batch_size(launch, options, cooperative or grid_sync)
     # The areas that batches use come last: only then the sizes of frames are known.
     slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
     shared_stride = (layout.dynamic_base + launch.shared_bytes + 511) // 256 * 256
@@ -124,9 +124,9 @@ def execute(
     if heap:
         run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
     run.assume("all blocks progress fairly, as if all of them were resident")
-    stopped, executed = _run_all(run, program, launch, at_once, areas)
+    stopped, executed = run_all(run, program, launch, at_once, areas)
     report_static(run, program, layout)
-    return _result(run, program, launch, arguments, stopped, executed)
+    return result_of(run, program, launch, arguments, stopped, executed)
 
 
 def _synchronises_grid(functions: Sequence[Function]) -> bool:
@@ -143,7 +143,7 @@ def _uses_heap(functions: Sequence[Function]) -> bool:
     return any(i.base == "call" and "malloc" in called_names(i) for f in functions for i in f.instructions)
 
 
-def _batch_size(launch: Launch, options: RunOptions, together: bool) -> int:
+def batch_size(launch: Launch, options: RunOptions, together: bool) -> int:
     """Blocks that run at once; whole clusters, the whole grid of a cooperative launch."""
     lanes = options.batch_lanes or BATCH_LANES
     blocks = max(1, lanes // (launch.warps_per_block * 32))
@@ -167,7 +167,7 @@ def _block_order(launch: Launch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return linear[np.lexsort((rank, cluster))]
 
 
-def _run_all(
+def run_all(
     run: RunState, program: Program, launch: Launch, at_once: int, areas: Sequence[Area]
 ) -> tuple[Stop | None, int]:
     """Run all batches. One that does not end soon may wait for blocks of a later one: they take turns."""
@@ -209,7 +209,7 @@ def _endless(machine: Machine) -> Stop:
     return Stop("budget", message, group.pc, line)
 
 
-def _result(
+def result_of(
     run: RunState,
     program: Program,
     launch: Launch,
@@ -242,6 +242,10 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
     region = bound.region
     dtype = np.dtype(region.dtype)
     touched = (region.low - region.start, region.high - region.start) if region.low < region.high else None
+    footprint = run.arena.footprint
+    sectors = None
+    if footprint is not None and touched is not None:
+        sectors = footprint.count(region.start, region.low, region.high)
     if bound.values is not None:
         size = bound.values.nbytes
         array = (
@@ -266,4 +270,5 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
         array=array,
         initial=bound.values,
         touched=touched,
+        sectors=sectors,
     )

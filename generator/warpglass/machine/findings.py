@@ -1,4 +1,4 @@
-"""Collects what a reviewer should know, one finding a kind and instruction, with the first place and a count."""
+"""Collects what a reviewer should know: one finding a kind and instruction, its first place, a count."""
 
 from __future__ import annotations
 

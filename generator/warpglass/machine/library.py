@@ -30,7 +30,7 @@ Routine = Callable[["Machine", "LibraryOp", Selection], None]
 
 
 class LibraryOp(Op):
-    """A call of ``routine``; ``params`` are (frame offset or None, register or None, bytes) of its arguments."""
+    """A call of ``routine``; ``params``: (frame offset or None, register or None, bytes) by argument."""
 
     __slots__ = ("frame_base", "name", "params", "result", "routine")
 

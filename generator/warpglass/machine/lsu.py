@@ -41,7 +41,8 @@ class Access:
     """
 
     __slots__ = (
-        "_lanes", "_shadow", "counts", "detail", "high", "index", "low", "low_bits", "on", "own", "remote", "scaled",
+        "_lanes", "_shadow", "counts", "detail", "high", "index", "low", "low_bits", "on", "own", "remote",
+        "scaled",
         "space", "version", "wild",
     )  # fmt: skip
 
@@ -119,7 +120,7 @@ def resolve(m: Machine, base: int, on: Selection, space: int) -> Access:
 def locate(
     m: Machine, values: npt.NDArray[Any], on: Selection, space: int, dense: bool, version: int = -1
 ) -> Access:
-    """Resolve addresses ``values`` of ``space``; wild addresses give wild indexes, which :func:`check` catches."""
+    """Resolve addresses ``values`` of ``space``; wild ones give wild indexes, which :func:`check` catches."""
     if space in (GLOBAL, CONST):
         wide = values.astype(np.uint64, copy=False)
         index: Ints = (wide - np.uint64(m.arena.layout.global_base)).view(np.int64)
@@ -132,7 +133,7 @@ def locate(
     wild = None
     remote = False
     if int(own.max()) >= 1 << 24:
-        # Another block of the cluster stands above bit 24 as its rank + 1; what wraps around 32 bits is negative.
+        # Another block of the cluster stands above bit 24 as its rank + 1; what wraps is negative.
         own = np.where(own >= 0xF000_0000, own - (1 << 32), own)
         peers: Ints = m.cluster_peers()
         rank = own >> 24
@@ -157,7 +158,10 @@ def check(
     Default buffers are materialised on the way.
     """
     good = access.aligned(offset, size) and _inside(m, access, offset, size, pc, store)
+    footprint = m.arena.footprint if access.space in (GLOBAL, CONST) else None
     if good:
+        if footprint is not None:
+            footprint.mark(access.index, offset, size, store, None)
         return None
     index = access.index + offset
     inside = _inside_lanes(m, access, index, offset, size)
@@ -167,6 +171,8 @@ def check(
         report_faults(m, access, offset, inside, straight, size, pc, store)
     if access.space in (GLOBAL, CONST) and okay.any():
         m.arena.touch(index[okay], size)
+        if footprint is not None:
+            footprint.mark(access.index, offset, size, store, okay)
     return None if okay.all() else okay
 
 
@@ -203,7 +209,7 @@ def _inside_lanes(m: Machine, access: Access, index: Ints, offset: int, size: in
 def gather(
     m: Machine, access: Access, offset: int, size: int, count: int, okay: Bools | None
 ) -> list[npt.NDArray[Any]]:
-    """``count`` consecutive elements of ``size`` bytes a lane, in the shape of ``access.index``; faults give 0."""
+    """``count`` consecutive elements of ``size`` bytes a lane, shaped as ``access.index``; faults give 0."""
     shift = _SHIFT[size]
     view = m.arena.views[size]
     if okay is None:
@@ -232,7 +238,7 @@ def scatter(
     values: list[npt.NDArray[Any] | None],
     okay: Bools | None,
 ) -> None:
-    """Store elements of ``size`` bytes; None skips one (the sink). Of lanes at one address the last one wins."""
+    """Store elements of ``size`` bytes; None skips one (the sink). Of lanes at one address the last wins."""
     shift = _SHIFT[size]
     view = m.arena.views[size]
     units = (access.index + offset) >> shift
@@ -305,6 +311,6 @@ def _packed_words(columns: list[Any], values: list[Any]) -> npt.NDArray[np.uint3
 
 
 def visible(m: Machine, access: Access, offset: int) -> Ints:
-    """Addresses as the report shows them, flat: virtual ones of global memory, offsets of shared and local."""
+    """Addresses to show, flat: virtual ones of global memory, offsets of shared and local memory."""
     own = access.own.reshape(-1) + offset
     return own + m.arena.layout.global_base if access.space in (GLOBAL, CONST) else own

@@ -36,7 +36,8 @@ class MatrixOp(Op):
     placed: ClassVar[tuple[str, ...]] = ("base", "registers", "member")
 
     def __init__(
-        self, pc: int, space: int, base: int, offset: int, registers: tuple[int, ...], transposed: bool, load: bool,
+        self, pc: int, space: int, base: int, offset: int, registers: tuple[int, ...], transposed: bool,
+        load: bool,
         member: int, key: str,
     ) -> None:  # fmt: skip
         super().__init__(pc)

@@ -56,7 +56,7 @@ class Mbarriers:
     def update(
         self, m: Machine, place: int, *, arrive: int = 0, tx: int = 0, drop: int = 0, more: int = 0
     ) -> int | None:
-        """Apply to the barrier at arena byte ``place``; gives the state before, None where there is no barrier.
+        """Update the barrier at arena byte ``place``; gives the state before, None where there is none.
 
         ``tx`` bytes are expected (positive) or have come (negative); ``drop`` lowers the arrivals of later
         phases; ``more`` raises the pending ones of this phase.

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from warpglass.errors import ExecutionError
 from warpglass.machine.bits import Ints
+from warpglass.machine.footprint import Footprint
 from warpglass.machine.regions import Region
 
 __all__ = ["Arena", "Layout"]
@@ -65,9 +66,10 @@ class Arena:
         self._map: mmap.mmap | None = None
         self.views: dict[int, npt.NDArray[Any]] = {}
         self.materialised = 0
+        self.footprint: Footprint | None = None
 
     def reserve(self, size: int, align: int = 256) -> int:
-        """Lay out ``size`` bytes before the arena is mapped; gives their offset, with a guard on both sides."""
+        """Lay out ``size`` bytes before the arena is mapped; gives their offset, guarded on both sides."""
         align = max(align, 256)
         start = (self._end + align - 1) // align * align
         self._end = start + size + self.GUARD
@@ -89,6 +91,7 @@ class Arena:
                 hint="give array arguments, so that default buffers of 4 GiB are not needed",
             ) from error
         self.views = {size: np.frombuffer(self._map, dtype=dtype) for size, dtype in _DTYPES.items()}
+        self.footprint = Footprint(total)
 
     @property
     def raw(self) -> npt.NDArray[np.uint8]:

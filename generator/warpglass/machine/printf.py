@@ -92,7 +92,7 @@ def _convert(m: Machine, lane: int, arguments: _Arguments, match: re.Match[str])
     if kind in "ouxX":
         number = _integer(arguments, length, False)
         if "#" in flags and kind == "o" and number:
-            return f"%{flags.replace('#', '')}{width}s" % ("0" + "%o" % number)
+            return f"%{flags.replace('#', '')}{width}s" % f"0{number:o}"
         return f"%{flags}{width}{tail}{kind if kind != 'u' else 'd'}" % number
     if kind in "fFeEgG":
         return f"%{flags}{width}{tail}{kind}" % float(arguments.take("d", 8))

@@ -29,7 +29,7 @@ __all__ = ["AtomicOp", "build_atomic"]
 
 
 class AtomicOp(MemoryOp):
-    """One update a lane and element. ``targets`` get the old values; ``b`` and ``c`` are operand registers."""
+    """One update a lane and element. ``targets`` get the old values; ``b``, ``c`` are operand registers."""
 
     __slots__ = (
         "b",
@@ -49,7 +49,8 @@ class AtomicOp(MemoryOp):
     def __init__(
         self, pc: int, space: int, base: int, offset: int, size: int, name: str, kind: str,
         targets: tuple[int | None, ...], fixes: tuple[Fix | None, ...],
-        b: tuple[int, ...], b_fixes: tuple[Fix | None, ...], c: tuple[int, ...], c_fixes: tuple[Fix | None, ...],
+        b: tuple[int, ...], b_fixes: tuple[Fix | None, ...],
+        c: tuple[int, ...], c_fixes: tuple[Fix | None, ...],
     ) -> None:  # fmt: skip
         super().__init__(pc, space, base, offset, size, len(b))
         self.name = name

@@ -62,7 +62,8 @@ class GeneralBarrierOp(Op):
     def _arrive(self, m: Machine, g: Group, on: Selection, number: int, threads: int, finish: Any) -> bool:
         if not 0 <= number < 16 or threads % 32:
             m.findings.add(
-                m, "bar-operands", kind="synccheck", severity="critical", category="synchronisation", pc=self.pc,
+                m, "bar-operands", kind="synccheck", severity="critical", category="synchronisation",
+                pc=self.pc,
                 lane=int(on.flat[0]), message=f"barrier {number} for {threads} threads: no such barrier",
             )  # fmt: skip
             return False
@@ -99,6 +100,7 @@ class GeneralBarrierOp(Op):
                 m.put_flat(self.target, (trues == totals)[block], parked.group.sel)
             else:
                 m.put_flat(self.target, (trues > 0)[block], parked.group.sel)
+            m.tracer.late(m, parked.group.sel, (self.target,))
 
 
 class WarpBarrierOp(Op):

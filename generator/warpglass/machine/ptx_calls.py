@@ -1,4 +1,4 @@
-"""Calls and returns: frames in local memory, a stack of return places a lane, saved registers of recursion."""
+"""Calls and returns: frames in local memory, return places by lane, saved registers of recursion."""
 
 from __future__ import annotations
 
@@ -273,7 +273,8 @@ class BranchTableOp(Op):
         bad = index >= self.table.shape[0]
         if bad.any():
             m.findings.lanes(
-                m, "brx", on.flat[bad], None, self.pc, kind="memcheck", severity="critical", category="divergence",
+                m, "brx", on.flat[bad], None, self.pc,
+                kind="memcheck", severity="critical", category="divergence",
                 message=f"brx.idx with an index beyond its {self.table.shape[0]} targets",
             )  # fmt: skip
             index = np.minimum(index, self.table.shape[0] - 1)

@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from warpglass.machine import lsu
 from warpglass.machine.arguments import BoundArguments
-from warpglass.machine.library import library_call
 from warpglass.machine.memory import Arena
 from warpglass.machine.program import DTYPES, Array, Op
 from warpglass.machine.ptx_alu import AluOp, CrossOp, DivideOp
-from warpglass.machine.ptx_calls import BranchTableOp, Callee, CallOp, RetOp, Transfer
-from warpglass.machine.ptx_control import BranchOp, ExitOp, FenceOp, LastOp, NopOp
+from warpglass.machine.ptx_calls import RetOp
+from warpglass.machine.ptx_control import ExitOp, LastOp, NopOp
 from warpglass.machine.ptx_layout import ModuleLayout
-from warpglass.machine.ptx_memory import LoadOp, StoreOp
 from warpglass.machine.ptx_operands import Fix, Scope, Unsupported, container_of_type
 from warpglass.machine.ptx_ops import LaneOp, WarpOp
 from warpglass.ptx.model import (
@@ -27,8 +25,6 @@ from warpglass.ptx.model import (
     Instruction,
     Module,
     Operand,
-    OperandList,
-    Param,
     Register,
     Sink,
     SpecialRegister,
@@ -37,16 +33,16 @@ from warpglass.ptx.model import (
 )  # fmt: skip
 from warpglass.ptx.opcodes import TYPE_SIZES
 
-__all__ = ["TABLE", "Builder", "Lowering", "load_fix", "space_of", "type_of"]
+__all__ = ["SPACES", "UNSIGNED", "Builder", "Lowering", "load_fix", "space_of", "then", "type_of"]
 
 Builder = Callable[["Lowering", Instruction, int], Op]
 
-_SPACES = {
+SPACES = {
     "global": lsu.GLOBAL, "shared": lsu.SHARED, "local": lsu.LOCAL, "const": lsu.CONST, "param": lsu.PARAM,
 }  # fmt: skip
 
 
-_UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {
+UNSIGNED: Mapping[int, type[np.unsignedinteger[Any]]] = {
     1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64, 16: np.uint64,
 }  # fmt: skip
 
@@ -157,7 +153,7 @@ class Lowering:
     ) -> tuple[tuple[int | None, ...], tuple[Fix | None, ...], int]:
         """Registers, conversions and element size for data of type ``kind`` from ``operand``."""
         size = TYPE_SIZES.get(kind, 0)
-        dtype = _UNSIGNED.get(size)
+        dtype = UNSIGNED.get(size)
         if dtype is None:
             raise Unsupported(f"type {kind}")
         container = container_of_type(kind)
@@ -176,7 +172,7 @@ class Lowering:
                 continue
             index, fix, _ = self.scope.source(element, container, kind)
             registers.append(index)
-            fixes.append(_then(fix, dtype) if size < 2 or fix is not None else None)
+            fixes.append(then(fix, dtype) if size < 2 or fix is not None else None)
         return tuple(registers), tuple(fixes), min(size, 8)
 
     # -- lowering ----------------------------------------------------------------------------------------
@@ -287,7 +283,8 @@ def _plain(space: int) -> int:
     return lsu.CONST if space == lsu.PARAM else space
 
 
-def _then(fix: Fix | None, dtype: type[np.unsignedinteger[Any]]) -> Fix:
+def then(fix: Fix | None, dtype: type[np.unsignedinteger[Any]]) -> Fix:
+    """``fix``, then a conversion to ``dtype``."""
     if fix is None:
         return lambda a: a.astype(dtype)
     inner = fix
@@ -312,15 +309,12 @@ def load_fix(size: int, signed: bool, container: str) -> Fix | None:
     return lambda a: a.view(narrow).astype(wide).view(target)
 
 
-# -- by opcode -------------------------------------------------------------------------------------------
-
-
 def space_of(instruction: Instruction) -> int:
     """State space an opcode names, generic where it names none."""
     for part in instruction.parts[1:]:
         name = part.split("::")[0]
-        if name in _SPACES:
-            return _SPACES[name]
+        if name in SPACES:
+            return SPACES[name]
     return lsu.GENERIC
 
 
@@ -329,205 +323,3 @@ def type_of(instruction: Instruction) -> str:
         if part in TYPE_SIZES:
             return part
     raise Unsupported("no type")
-
-
-def _ld(low: Lowering, i: Instruction, pc: int) -> Op:
-    kind = type_of(i)
-    dest, where = i.operands[0], i.operands[1]
-    space, base, offset = low.address(where, space_of(i))
-    registers, fixes, size = low.loaded(dest, kind)
-    folded = _fold_argument(low, where, space, registers, fixes, size, pc)
-    if folded is not None:
-        return folded
-    op = LoadOp(pc, space, base, offset, size, registers, fixes)
-    op.counted = not (space == lsu.LOCAL and space_of(i) == lsu.PARAM)
-    return op
-
-
-def _fold_argument(
-    low: Lowering, where: Operand, space: int, registers: tuple[int | None, ...], fixes: tuple[Fix | None, ...],
-    size: int, pc: int,
-) -> Op | None:  # fmt: skip
-    """A load of a kernel argument is a constant of the launch."""
-    if space != lsu.CONST or not isinstance(where, Address) or not isinstance(where.base, Symbol):
-        return None
-    name = where.base.name
-    if name not in low.arguments.offsets:
-        return None
-    start = low.arguments.offsets[name] + where.base.offset + where.offset
-    values: list[tuple[int, npt.NDArray[Any]]] = []
-    for position, (register, fix) in enumerate(zip(registers, fixes, strict=True)):
-        at = start + position * size
-        data = low.arguments.data[at : at + size]
-        if at < 0 or len(data) < size:
-            return None
-        if register is None:
-            continue
-        value: npt.NDArray[Any] = np.frombuffer(data, dtype=f"u{size}")
-        values.append((register, value if fix is None else fix(value)))
-    return low.constant_op(pc, tuple(values))
-
-
-def _st(low: Lowering, i: Instruction, pc: int) -> Op:
-    kind = type_of(i)
-    where, data = i.operands[0], i.operands[1]
-    space, base, offset = low.address(where, space_of(i))
-    registers, fixes, size = low.stored(data, kind)
-    op = StoreOp(pc, space, base, offset, size, registers, fixes)
-    op.counted = not (space == lsu.LOCAL and space_of(i) == lsu.PARAM)
-    return op
-
-
-def _cvta(low: Lowering, i: Instruction, pc: int) -> Op:
-    container = container_of_type(type_of(i))
-    space = space_of(i)
-    window = {lsu.SHARED: low.arena.layout.shared_window, lsu.LOCAL: low.arena.layout.local_window}.get(
-        space, 0
-    )
-    dest, source = i.operands
-    dtype = DTYPES[container].type
-    shift = dtype(window & ((1 << 8 * DTYPES[container].itemsize) - 1))
-    if isinstance(source, Symbol) and (
-        source.name in low.frame.offsets or source.name in low.arguments.offsets
-    ):
-        value, fix = low.frame_base, None
-        if source.name in low.frame.offsets:
-            shift = dtype(shift + dtype(low.frame.offsets[source.name] + source.offset))
-        else:
-            at = low.arguments.base + low.arguments.offsets[source.name] + source.offset
-            value = low.constant(at + low.arena.layout.global_base, container)
-        return low.unary(pc, dest, value, lambda a: a.astype(dtype) + shift, container)
-    value, fix, _ = low.scope.source(source, container)
-    if "to" in i.parts:
-        plain: Fix = (lambda a: a - shift) if window else (lambda a: a)
-    else:
-        plain = (lambda a: a + shift) if window else (lambda a: a)
-    if fix is not None:
-        inner, outer = fix, plain
-        return low.unary(pc, dest, value, lambda a: outer(inner(a)), container)
-    return low.unary(pc, dest, value, plain, container)
-
-
-def _bra(low: Lowering, i: Instruction, pc: int) -> Op:
-    target = i.operands[0] if i.operands else None
-    if not isinstance(target, Symbol):
-        raise Unsupported("a branch without a label")
-    if low.function.labels.get(target.name) == len(low.function.instructions):
-        return low.leave(pc)
-    return BranchOp(pc, low.label(target.name), low.join)
-
-
-def _exit(low: Lowering, i: Instruction, pc: int) -> Op:
-    return ExitOp(pc)
-
-
-def _ret(low: Lowering, i: Instruction, pc: int) -> Op:
-    return low.leave(pc)
-
-
-def _nop(low: Lowering, i: Instruction, pc: int) -> Op:
-    return NopOp(pc)
-
-
-def _fence(low: Lowering, i: Instruction, pc: int) -> Op:
-    return FenceOp(pc)
-
-
-def _call(low: Lowering, i: Instruction, pc: int) -> Op:
-    operands = list(i.operands)
-    returns: tuple[Operand, ...] = ()
-    params: tuple[Operand, ...] = ()
-    if operands and isinstance(operands[0], OperandList):
-        returns = operands.pop(0).elements  # type: ignore[union-attr]
-    if not operands:
-        raise Unsupported("a call without a function")
-    target = operands.pop(0)
-    if operands and isinstance(operands[0], OperandList):
-        params = operands.pop(0).elements  # type: ignore[union-attr]
-    if isinstance(target, Symbol):
-        function = low.bodies.get(target.name)
-        if function is None:
-            return library_call(low, i, pc, target.name, returns, params)
-        callee = _callee(low, function, returns, params)
-        return CallOp(pc, callee, None, {}, low.frame_base, low.frame.size)
-    register = low.scope.register(target)
-    callees = {}
-    for function in low.layout.order:
-        if (
-            function is low.kernel
-            or len(function.params) != len(params)
-            or len(function.returns) != len(returns)
-        ):
-            continue
-        callees[low.layout.functions[function.name]] = _callee(low, function, returns, params)
-    return CallOp(pc, None, register, callees, low.frame_base, low.frame.size)
-
-
-def _callee(
-    low: Lowering, function: Function, returns: tuple[Operand, ...], params: tuple[Operand, ...]
-) -> Callee:
-    inner = low.all_functions[function.name]
-    if len(function.params) != len(params) or len(function.returns) != len(returns):
-        raise Unsupported(f"call of {function.name} with other parameters than it has")
-    return Callee(
-        function.name, inner.first, inner.frame_base, inner.frame.size, inner.saved_registers(),
-        tuple(_transfer(low, inner, f, a, False) for f, a in zip(function.params, params, strict=True)),
-        tuple(_transfer(low, inner, f, a, True) for f, a in zip(function.returns, returns, strict=True)),
-    )  # fmt: skip
-
-
-def _transfer(low: Lowering, inner: Lowering, formal: Param, actual: Operand, back: bool) -> Transfer:
-    if formal.space == "reg":
-        return _register_transfer(low, inner, formal, actual, back)
-    at = inner.frame.offsets[formal.name]
-    if isinstance(actual, Symbol) and actual.name in low.frame.offsets:
-        return Transfer(at, formal.size, caller=low.frame.offsets[actual.name] + actual.offset)
-    if formal.size not in (1, 2, 4, 8):
-        raise Unsupported("a struct in a register")
-    dtype = _UNSIGNED[formal.size]
-    if back:
-        register = low.scope.register(actual)
-        fix = load_fix(formal.size, formal.type.startswith("s"), low.scope.file.containers[register])
-        return Transfer(at, formal.size, register=register, fix=fix)
-    if isinstance(actual, Immediate | SpecialRegister | Symbol):
-        raise Unsupported("a constant as call argument")
-    register, fix, _ = low.scope.source(actual, container_of_type(formal.type), formal.type)
-    return Transfer(at, formal.size, register=register, fix=_then(fix, dtype))
-
-
-def _register_transfer(
-    low: Lowering, inner: Lowering, formal: Param, actual: Operand, back: bool
-) -> Transfer:
-    if inner.function.name in low.layout.recursive:
-        raise Unsupported("a recursive function with register parameters")
-    mine = inner.scope.registers[formal.name]
-    have, want = inner.scope.file.containers[mine], container_of_type(formal.type)
-    if have != want:
-        raise Unsupported("a register parameter of another width")
-    if back:
-        target = low.scope.dest(actual, want, formal.type)
-        if target is None:
-            raise Unsupported("a result that is dropped")
-        return Transfer(0, 0, register=target[0], fix=target[1], inner=mine)
-    register, fix, clock = low.scope.source(actual, want, formal.type)
-    if register < 0 or clock is not None:
-        raise Unsupported("a constant as call argument")
-    return Transfer(0, 0, register=register, fix=fix, inner=mine)
-
-
-def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
-    table = i.operands[-1]
-    names = low.function.branch_targets.get(table.name, ()) if isinstance(table, Symbol) else ()
-    if not names or len(i.operands) != 2:
-        raise Unsupported("a branch table that is not declared")
-    index, _, _ = low.scope.source(i.operands[0], "b32", "u32")
-    return BranchTableOp(pc, index, tuple(low.label(name) for name in names), low.join)
-
-
-#: Builders by the base of the opcode.
-TABLE: Mapping[str, Builder] = {
-    "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret, "call": _call,
-    "brx": _brx, "membar": _fence, "fence": _fence, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
-    "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop, "applypriority": _nop,
-    "brkpt": _nop,
-}  # fmt: skip

@@ -86,7 +86,8 @@ class MbarrierOp(Op):
         if missing:
             m.findings.lanes(
                 m, "mbarrier", lanes[missing], None, self.pc, kind="synccheck", severity="critical",
-                category="synchronisation", message=f"mbarrier.{self.action} on a barrier that is not initialised",
+                category="synchronisation",
+                message=f"mbarrier.{self.action} on a barrier that is not initialised",
             )  # fmt: skip
         if self.target is not None:
             m.own(self.target).reshape(-1)[lanes] = before
@@ -186,6 +187,7 @@ class MbarrierWaitOp(Op):
             free = group.part(group.pc + 1, go, group.sel.bits)
             mine = go[row]
             m.put_flat(self.target, done[mine], free.sel)
+            m.tracer.late(m, free.sel, self.dests)
             m.races.sync(m, free.sel)
             m.place(free)
         if not go.all():
@@ -253,7 +255,7 @@ class BulkCopyOp(Op):
         if source is None or dest is None:
             m.findings.add(
                 m, "bulk", kind="memcheck", severity="critical", category="memory", pc=self.pc, lane=lane,
-                message=f"bulk copy of {size} bytes: size and addresses must be multiples of 16 inside memory",
+                message=f"bulk copy of {size} bytes: size and addresses must be multiples of 16",
             )  # fmt: skip
             return
         c = m.counters
@@ -297,7 +299,8 @@ class BulkCopyOp(Op):
             place = m.shared_at + block * m.shared_stride + int(access.own[0]) + self.offsets[_BARRIER]
         if m.mbarriers.update(m, place, tx=-size) is None:
             m.findings.add(
-                m, "bulk-barrier", kind="synccheck", severity="critical", category="synchronisation", pc=self.pc,
+                m, "bulk-barrier", kind="synccheck", severity="critical", category="synchronisation",
+                pc=self.pc,
                 lane=int(one.flat[0]), message="a bulk copy completes on an mbarrier that is not initialised",
             )  # fmt: skip
 

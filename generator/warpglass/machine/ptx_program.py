@@ -156,7 +156,7 @@ def _saves(op: Op, saved: dict[str, tuple[int, ...]], low: Lowering) -> None:
 
 
 def stack_need(layout: ModuleLayout) -> int:
-    """Bytes of local memory a thread needs: exact without recursion, else with room for some hundred calls."""
+    """Bytes of local memory a thread needs: exact without recursion, else room for some hundred calls."""
     total = sum(frame.size for frame in layout.frames.values())
     if layout.recursive:
         deepest = max(layout.frames[name].size for name in layout.recursive)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from warpglass.machine import ptx_lowering, ptx_sync
+from warpglass.machine import ptx_flow, ptx_sync
 from warpglass.machine.ptx_lowering import Builder
 from warpglass.ptx.model import Instruction
 
 __all__ = ["builder_of"]
 
-_TABLE: Mapping[str, Builder] = {**ptx_lowering.TABLE, **ptx_sync.TABLE}
+_TABLE: Mapping[str, Builder] = {**ptx_flow.TABLE, **ptx_sync.TABLE}
 
 
 def builder_of(instruction: Instruction) -> Builder | None:

@@ -147,7 +147,7 @@ class RaceCheck:
             self.warp_epoch[on.rows[on.bits != 0]] += 1
 
     def sync(self, m: Machine, on: Selection) -> None:
-        """Lanes synchronised by other means (an mbarrier, a fence): what they did before counts as ordered."""
+        """Lanes synchronised otherwise (an mbarrier, a fence): what they did before counts as ordered."""
         if self.on and on.count:
             self.epoch(m, np.unique(m.block_of[on.rows]))
 
@@ -248,7 +248,8 @@ class RaceCheck:
         bad = ~fine
         own = (units[bad] * self.unit) % m.shared_stride
         m.findings.lanes(
-            m, "initcheck-shared", lanes[bad], own, pc, kind="initcheck", severity="warning", category="memory",
+            m, "initcheck-shared", lanes[bad], own, pc,
+            kind="initcheck", severity="warning", category="memory",
             message="shared memory is read before anything was written there; it reads as zero",
         )  # fmt: skip
 

@@ -50,7 +50,8 @@ class Region:
     """
 
     __slots__ = (
-        "default", "dtype", "end", "fill", "given", "high", "kind", "low", "name", "pages", "ready", "seed", "start", "stored",
+        "default", "dtype", "end", "fill", "given", "high", "kind", "low", "name", "pages", "ready", "seed",
+        "start", "stored",
     )  # fmt: skip
 
     def __init__(
@@ -134,7 +135,7 @@ class Region:
         arena.materialised += fresh.size * PAGE
         if arena.materialised > arena.limit:
             raise MemoryLimitError(
-                f"default content of more than {arena.limit >> 20} MiB of memory would be needed ({self.name})"
+                f"more than {arena.limit >> 20} MiB of default content would be needed ({self.name})"
             )
         if self.fill is None:
             return

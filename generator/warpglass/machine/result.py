@@ -184,7 +184,8 @@ class Buffer:
     """A global-memory region after the run. ``touched`` is the byte range that was accessed, or None.
 
     ``array`` is the content in the argument's dtype: the given extent, or the touched prefix rounded up to
-    whole elements where no count was given.
+    whole elements where no count was given. ``sectors`` are the distinct 32-byte sectors read and written
+    (None where nobody counted them).
     """
 
     name: str
@@ -195,6 +196,7 @@ class Buffer:
     array: npt.NDArray[np.generic]
     initial: npt.NDArray[np.generic] | None
     touched: tuple[int, int] | None
+    sectors: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ class Machine(State):
         self.placed.append(group)
 
     def place_rows(self, loose: list[tuple[int, int, int, int, int]]) -> None:
-        """Place single warps given as (pc, warp, bits, join, depth), those at one pc together where possible."""
+        """Place single warps given as (pc, warp, bits, join, depth)."""
         for pc, warp, bits, node, depth in loose:
             self.place(
                 Group(

@@ -13,7 +13,7 @@ ONE, WARP, MANY = 0, 1, 2
 
 
 class Shadow:
-    """Columns by place: last writer and readers, with their interval (epoch) and stretch between warp barriers."""
+    """Columns by place: last writer and readers, their interval (epoch) and stretch between warp barriers."""
 
     def __init__(self, units: int) -> None:
         self.writer = np.full(units, -1, dtype=np.int32)

@@ -75,7 +75,7 @@ class SpinWatch:
         return 16 if self.places else 97
 
     def stuck(self) -> bool:
-        """Whether the whole batch repeats a state while memory stays as it is: it waits for others, or for ever."""
+        """Whether the batch repeats a state while memory stays the same: it waits for others, or for ever."""
         m = self.machine
         if m.round < LOOP_PATIENCE or m.joins.waiting().size:
             return False

@@ -22,6 +22,7 @@ class SyncOp(Protocol):
 
     pc: int
     key: str
+    dests: tuple[int, ...]
 
     def apply(self, m: Machine, on: Selection) -> None:
         """Act for the lanes ``on``."""
@@ -44,6 +45,7 @@ class WarpSync:
         if ready.any():
             go = group.part(op.pc + 1, ready, on.bits)
             op.apply(m, go.sel)
+            m.tracer.late(m, go.sel, op.dests)
             m.place(go)
         for index in np.flatnonzero(late).tolist():
             one = np.zeros(late.shape, dtype=np.bool_)
@@ -67,7 +69,8 @@ class WarpSync:
         del self.waits[key]
         row = np.array([key[0]], dtype=np.int64)
         held[0][2].apply(m, Selection(row, np.array([present], dtype=np.uint32)))
-        for piece, _, _ in held:
+        for piece, _, op in held:
+            m.tracer.late(m, piece.sel, op.dests)
             piece.pc += 1
             m.place(piece)
 
@@ -94,7 +97,8 @@ class WarpSync:
             for key in keys:
                 del self.waits[key]
             pieces[0][2].apply_parts(m, [(op, piece.sel) for piece, _, op in pieces])
-            for piece, _, _op in pieces:
+            for piece, _, op in pieces:
+                m.tracer.late(m, piece.sel, op.dests)
                 piece.pc += 1
                 m.place(piece)
 

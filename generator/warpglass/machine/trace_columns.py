@@ -1,0 +1,243 @@
+"""What was recorded of a block, made into the columns of its trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from warpglass.machine.bits import FULL, Bits, Ints, bits_of, popcount
+from warpglass.machine.result import Accesses, Barriers, BlockTrace, RegisterWrites
+
+if TYPE_CHECKING:
+    from warpglass.machine.launch import Launch
+    from warpglass.machine.program import Program
+    from warpglass.machine.runoptions import RunOptions
+
+__all__ = ["Recorder", "block_trace"]
+
+NOT_KEPT = 0xFFFFFFFF
+#: A page packs values to about a quarter of their raw size.
+PACKED = 4
+
+
+class Recorder:
+    """What was seen of one block."""
+
+    def __init__(self, block: int, first_row: int) -> None:
+        self.block = block
+        self.first_row = first_row
+        self.count = 0
+        self.full = False
+        self.steps: list[tuple[int, int, Ints, Bits, Bits]] = []
+        self.values: list[tuple[int, int, Ints, npt.NDArray[Any]]] = []
+        self.value_bytes = 0
+        self.values_cut = False
+        self.accesses: list[tuple[int, int, int, int, int, Ints, npt.NDArray[Any], Any]] = []
+        self.access_bytes = 0
+        self.access_cut = False
+        self.events: list[tuple[int, int, int, int]] = []
+        self.last = 0
+
+    def last_step_of(self, warp: int) -> int | None:
+        """The last step of ``warp``, however long ago."""
+        end = self.count
+        for _, _, warps, _, _ in reversed(self.steps):
+            end -= warps.shape[0]
+            at = int(np.searchsorted(warps, warp))
+            if at < warps.shape[0] and int(warps[at]) == warp:
+                return int(end + at)
+        return None
+
+    def step_of(self, warp: int) -> int | None:
+        """The step of the last issue if ``warp`` took part in it, else None."""
+        if self.full or not self.steps:
+            return None
+        warps = self.steps[-1][2]
+        at = int(np.searchsorted(warps, warp))
+        return self.last + at if at < warps.shape[0] and int(warps[at]) == warp else None
+
+
+def block_trace(recorder: Recorder, program: Program, launch: Launch, options: RunOptions) -> BlockTrace:
+    x, y, _ = launch.grid
+    linear = recorder.block
+    steps = recorder.steps
+    sizes = np.array([s[2].shape[0] for s in steps], dtype=np.int64)
+    warp = np.concatenate([s[2] for s in steps]) if steps else np.zeros(0, dtype=np.int64)
+    rounds = np.repeat(np.array([s[0] for s in steps], dtype=np.int64), sizes)
+    fair = _fair_rounds(rounds, warp)
+    return BlockTrace(
+        block=(linear % x, linear // x % y, linear // (x * y)),
+        index=linear,
+        warps=launch.warps_per_block,
+        round=fair.astype(np.uint32),
+        warp=warp.astype(np.uint16),
+        pc=np.repeat(np.array([s[1] for s in steps], dtype=np.uint32), sizes),
+        mask=np.concatenate([s[3] for s in steps]) if steps else np.zeros(0, dtype=np.uint32),
+        group=np.concatenate([s[4] for s in steps]) if steps else np.zeros(0, dtype=np.uint32),
+        writes=_writes(recorder, program, warp, options),
+        accesses=_accesses(recorder, warp),
+        barriers=_barriers(recorder, fair),
+        truncated=recorder.full,
+    )
+
+
+def _fair_rounds(rounds: Ints, warp: Ints) -> Ints:
+    """Rounds from 0 without gaps in which each warp issues once at most, in the order of the steps."""
+    if rounds.size == 0:
+        return rounds
+    # How often the warp of each step has issued in that round before.
+    order = np.lexsort((np.arange(rounds.size), warp, rounds))
+    key = rounds[order] * (int(warp.max()) + 1) + warp[order]
+    fresh = np.ones(key.size, dtype=np.bool_)
+    fresh[1:] = key[1:] != key[:-1]
+    starts = np.flatnonzero(fresh)
+    nth = np.arange(key.size) - np.repeat(starts, np.diff(np.append(starts, key.size)))
+    turn = np.empty_like(nth)
+    turn[order] = nth
+    change = np.ones(rounds.size, dtype=np.bool_)
+    change[1:] = rounds[1:] != rounds[:-1]
+    starts = np.flatnonzero(change)
+    lengths = np.diff(np.append(starts, rounds.size))
+    running = np.zeros_like(turn)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        if length == 1 or not turn[start : start + length].any():
+            continue
+        column = 0
+        seen: set[int] = set()
+        for index in range(start, start + length):
+            if int(warp[index]) in seen:
+                column += 1
+                seen.clear()
+            seen.add(int(warp[index]))
+            running[index] = column
+    width = np.maximum.reduceat(running, starts) + 1
+    base = np.concatenate([[0], np.cumsum(width)[:-1]])
+    return np.repeat(base, lengths) + running
+
+
+def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOptions) -> RegisterWrites | None:
+    if not recorder.values:
+        return None
+    steps = np.concatenate([v[2] for v in recorder.values])
+    words_of = np.repeat([_words(v[3]) for v in recorder.values], [v[2].shape[0] for v in recorder.values])
+    warps = warp[steps]
+    by_warp = np.bincount(warps, weights=words_of)
+    room = options.value_budget * PACKED // 4
+    chosen: list[int] = []
+    used = 0
+    for index in np.flatnonzero(by_warp).tolist():
+        used += int(by_warp[index])
+        if used > room:
+            break
+        chosen.append(index)
+    complete = bool(chosen)
+    if not chosen:
+        # Even one warp's values are too many: its first ones, marked as cut.
+        chosen = [int(np.flatnonzero(by_warp)[0])]
+    keep_warp = np.isin(np.arange(by_warp.shape[0]), chosen)
+    whole = bool(keep_warp[by_warp > 0].all())
+    out_step: list[Ints] = []
+    out_words: list[npt.NDArray[np.uint32]] = []
+    registers: list[int] = []
+    filled = 0
+    for _, register, at, values in recorder.values:
+        if not whole:
+            keep = keep_warp[warp[at]]
+            if not keep.any():
+                continue
+            at, values = at[keep], values[keep]
+        words = _as_words(values)
+        filled += words.size
+        if filled > max(room, 64):
+            complete = False
+            break
+        out_step.append(at)
+        registers.append(register)
+        out_words.append(words)
+    rows = [w.shape[0] for w in out_words]
+    lengths = np.repeat(np.array([w.shape[1] for w in out_words], dtype=np.int64), rows)
+    empty = np.zeros(0, dtype=np.uint32)
+    step_column = np.concatenate(out_step).astype(np.uint32) if out_step else empty
+    # What a wait brought was written down when the wait ended, but belongs to the step that began it.
+    order = np.argsort(step_column, kind="stable")
+    return RegisterWrites(
+        names=program.register_names,
+        types=program.register_types,
+        step=step_column[order],
+        register=np.repeat(np.array(registers, dtype=np.uint32), rows)[order],
+        offset=(np.cumsum(lengths) - lengths).astype(np.uint32)[order],
+        words=np.concatenate([w.reshape(-1) for w in out_words]) if out_words else empty,
+        warps=tuple(chosen),
+        complete=complete and not recorder.full,
+    )
+
+
+def _words(values: npt.NDArray[Any]) -> int:
+    return 1 if values.dtype == np.bool_ else 64 if values.dtype.itemsize == 8 else 32
+
+
+def _as_words(values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    """Register values ``[n, 32]`` in the layout of :class:`RegisterWrites`."""
+    if values.dtype == np.bool_:
+        return bits_of(values).reshape(-1, 1)
+    if values.dtype.itemsize == 8:
+        halves = np.ascontiguousarray(values).view(np.uint32).reshape(values.shape[0], 32, 2)
+        return np.concatenate([halves[:, :, 0], halves[:, :, 1]], axis=1)
+    return values.astype(np.uint32)
+
+
+def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
+    if not recorder.accesses:
+        return None
+    steps: list[Ints] = []
+    masks: list[Bits] = []
+    counts: list[Ints] = []
+    fixed: list[tuple[int, int, int, int]] = []
+    for step, kind, space, size, rows, lanes, _, words in recorder.accesses:
+        each = 0 if words is None else words.shape[1]
+        if lanes.shape[0] == rows * 32:
+            at, bits, live = np.arange(rows), np.full(rows, FULL, dtype=np.uint32), np.full(rows, 32)
+        else:
+            local = warp[step : step + rows]
+            weights = (np.int64(1) << (lanes & 31)).astype(np.float64)
+            room = int(local.max()) + 1
+            bits = np.bincount(lanes >> 5, weights=weights, minlength=room).astype(np.uint32)[local]
+            at = np.flatnonzero(bits)
+            bits, live = bits[at], popcount(bits[at])
+        steps.append(at + step)
+        masks.append(bits)
+        counts.append(live)
+        fixed.append((kind, space, size, each))
+    sizes = [s.shape[0] for s in steps]
+    kinds, spaces, widths, words_each = (np.repeat(column, sizes) for column in zip(*fixed, strict=True))
+    count = np.concatenate(counts).astype(np.int64)
+    data_words = count * words_each
+    starts = np.cumsum(data_words) - data_words
+    data = [words.reshape(-1) for *_, words in recorder.accesses if words is not None]
+    return Accesses(
+        step=np.concatenate(steps).astype(np.uint32),
+        kind=kinds.astype(np.uint8),
+        space=spaces.astype(np.uint8),
+        size=widths.astype(np.uint8),
+        mask=np.concatenate(masks),
+        offset=(np.cumsum(count) - count).astype(np.uint32),
+        addresses=np.concatenate([entry[6] for entry in recorder.accesses]),
+        data_offset=np.where(words_each > 0, starts, NOT_KEPT).astype(np.uint32),
+        data=np.concatenate(data).astype(np.uint32) if data else np.zeros(0, dtype=np.uint32),
+        complete=not (recorder.full or recorder.access_cut),
+    )
+
+
+def _barriers(recorder: Recorder, fair: Ints) -> Barriers | None:
+    if not recorder.events:
+        return None
+    events = np.array(recorder.events, dtype=np.int64)
+    return Barriers(
+        step=events[:, 0].astype(np.uint32),
+        round=fair[events[:, 0]].astype(np.uint32),
+        warp=events[:, 1].astype(np.uint16),
+        barrier=events[:, 2].astype(np.uint16),
+        kind=events[:, 3].astype(np.uint8),
+    )
