@@ -84,11 +84,12 @@ def divide(a: Array, b: Array, is_signed: bool) -> Array:
 
 
 def remainder(a: Array, b: Array, is_signed: bool) -> Array:
-    """Remainder with the sign of the dividend; the dividend itself where the divisor is 0."""
+    """Remainder with the sign of the dividend; all ones where the divisor is 0 (as compiled code leaves)."""
+    ones = ~a.dtype.type(0)
     if not is_signed:
-        return np.where(b == 0, a, np.remainder(a, b))
+        return np.where(b == 0, ones, np.remainder(a, b))
     rest = np.remainder(absolute(a), absolute(b))
-    return np.where(b == 0, a, np.where(signed(a) < 0, a.dtype.type(0) - rest, rest))
+    return np.where(b == 0, ones, np.where(signed(a) < 0, a.dtype.type(0) - rest, rest))
 
 
 def limits(width: int, is_signed: bool) -> tuple[int, int]:

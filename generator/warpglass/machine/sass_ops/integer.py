@@ -448,14 +448,14 @@ def _vabsdiff(i: Instruction) -> Lowered | None:
 
 
 def _vabsdiff4(i: Instruction) -> Lowered | None:
-    """Four absolute byte differences: side by side, or with ``.ACC`` their sum; c is added."""
+    """Four absolute byte differences: side by side (c unused), or with ``.ACC`` their sum and c."""
     p = split(i)
     signed = "S8" in i.modifiers
     parts = _by_lanes(8, signed, lambda a, b: np.abs(a - b))
 
     def core(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
         if "ACC" not in i.modifiers:
-            return (parts(a, b) + c,)
+            return (parts(a, b),)
         total = c
         for k in range(4):
             x, y = video.pick(a, f"b{k}", signed), video.pick(b, f"b{k}", signed)
