@@ -6,6 +6,7 @@ from warpglass.machine.execute import execute, find_kernel
 from warpglass.machine.launch import Argument, Dim3, Launch
 from warpglass.machine.result import COUNTERS, RunResult, Stop
 from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.sass_execute import execute_sass
 
 __all__ = [
     "COUNTERS",
@@ -16,5 +17,6 @@ __all__ = [
     "RunResult",
     "Stop",
     "execute",
+    "execute_sass",
     "find_kernel",
 ]

@@ -48,7 +48,7 @@ class Derived:
     def prepare(self, m: Machine, on: Selection) -> None:
         """Bring the hidden register up to date for the lanes ``on``."""
         stamp = tuple(m.ver[i] for i in self.sources)
-        key = ("derived", self.target)
+        key = f"derived {self.target}"
         if m.local.get(key) == stamp:
             return
         if on.count * 4 >= m.live:
@@ -81,6 +81,13 @@ class SassRegisters:
         self.label = label
         self._numbers: dict[str, int] = {}
         self._derived: dict[tuple[Any, ...], Derived] = {}
+        self._once: dict[object, Callable[..., Any]] = {}
+
+    def once(self, key: object, make: Callable[..., Callable[..., Any]], *args: Any) -> Callable[..., Any]:
+        """``make(*args)``, the same function object for the same ``key``: equal values share a register."""
+        if key not in self._once:
+            self._once[key] = make(*args)
+        return self._once[key]
 
     def named(self, name: str, kind: str = "b32") -> int:
         """Number of the register called ``name``."""

@@ -81,6 +81,7 @@ def funnel_right(low: Array, high: Array, amount: Array, wrap: bool) -> Array:
 
 def lop3(a: Array, b: Array, c: Array, table: int) -> Array:
     """Any boolean function of three inputs: bit ``4a + 2b + c`` of ``table`` is the result."""
+    table &= 0xFF
     known = _LOP3.get(table)
     if known is not None:
         return known(a, b, c)

@@ -19,6 +19,7 @@ from warpglass.machine.ptx_ops import (
     video,
     warp,
 )
+from warpglass.machine.ptx_ops.isa import is_valid, operands_fit
 from warpglass.machine.ptx_ops.model import CARRY, LaneOp, WarpOp
 from warpglass.machine.ptx_ops.opcode import Meaning, Shape, Table, container, kind_of, parse_opcode
 from warpglass.ptx.model import Component, Instruction, Negated, Operand, Pair, Register, Vector
@@ -66,7 +67,7 @@ def _meaning(text: str, shape: Shape) -> Meaning | None:
     """Meaning of an opcode with operands of these shapes; None where the tables do not know it."""
     opcode = parse_opcode(text)
     builder = _TABLE.get((opcode.base, kind_of(opcode.type))) or _TABLE.get((opcode.base, "*"))
-    if builder is None:
+    if builder is None or not is_valid(opcode) or not operands_fit(opcode, shape):
         return None
     try:
         return builder(opcode, shape)

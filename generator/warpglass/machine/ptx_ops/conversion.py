@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from warpglass.machine.numeric import convert, float32
+from warpglass.machine.numeric import convert, float32, integer
 from warpglass.machine.numeric.bits import Array
 from warpglass.machine.numeric.formats import FORMATS, round_f64
 from warpglass.machine.ptx_ops.conversion_packed import packed
@@ -90,10 +90,11 @@ def _pack(op: Opcode, shape: Shape) -> Meaning:
     size = int(part[1:])
     three = len(shape) == 4
     mask = np.uint32((1 << size) - 1)
+    least, most = integer.limits(size, part[0] == "s")
 
     def fn(a: Array, b: Array, *c: Array) -> tuple[Array, ...]:
-        high = convert.int_to_int(a, source, part, True).astype(np.uint32) & mask
-        low = convert.int_to_int(b, source, part, True).astype(np.uint32) & mask
+        high = np.clip(convert.extend(a, source), least, most).astype(np.uint32) & mask
+        low = np.clip(convert.extend(b, source), least, most).astype(np.uint32) & mask
         result = low | (high << np.uint32(size))
         if c:
             result = result | (c[0] << np.uint32(2 * size))

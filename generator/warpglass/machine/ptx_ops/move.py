@@ -21,12 +21,15 @@ def _mov(op: Opcode, shape: Shape) -> Meaning | None:
     dest, source = shape
     if dest == "r" and source == "r":
         return Meaning((op.type,), (op.type,), _pass)
+    count = int((source if dest == "r" else dest)[1:])
     total = width(op.type)
+    if source == "r" or dest == "r":
+        if count < 2 or total % count or total // count not in (8, 16, 32, 64):
+            return None
     if dest == "r":
-        return _pack(op, total, int(source[1:]))
+        return _pack(op, total, count)
     if source == "r":
-        return _unpack(op, total, int(dest[1:]))
-    count = int(dest[1:])
+        return _unpack(op, total, count)
     # mov.v2.u32 {a, b}, {c, d}: element by element, each of the opcode's type.
     return Meaning((op.type,) * count, (op.type,) * count, lambda *xs: xs) if dest == source else None
 

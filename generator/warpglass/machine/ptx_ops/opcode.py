@@ -16,7 +16,7 @@ Shape = tuple[str, ...]
 
 _TYPE = re.compile(
     r"(?:[usb](?:8|16|32|64|128)|f16|f32|f64|bf16|tf32|pred|b1|b4x16|b6x16_p32|b6p2x16|[us]4"
-    r"|[us](?:8|16)x[24]|(?:f16|bf16|f32)x2|(?:e4m3|e5m2|e3m2|e2m3|e2m1|ue8m0|s2f6)(?:x[24])?|ue4m3)\Z"
+    r"|[us]2|[us](?:8|16)x[24]|(?:f16|bf16|f32)x2|(?:e4m3|e5m2|e3m2|e2m3|e2m1|ue8m0|s2f6)(?:x[24])?|ue4m3)\Z"
 )
 
 #: Bits of the container of each type that is not named by its width.

@@ -15,7 +15,30 @@ from warpglass.machine.ptx_ops.opcode import Meaning, Opcode, Shape, Table
 __all__ = ["TABLE"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)\Z")
-_INTEGERS = ("s8", "u8", "s4", "u4", "b1")
+
+#: Types of A and B that go together.
+_FAMILIES: dict[str, frozenset[str]] = {
+    "f16": frozenset({"f16"}),
+    "bf16": frozenset({"bf16"}),
+    "tf32": frozenset({"tf32"}),
+    "f64": frozenset({"f64"}),
+    "small": frozenset({"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"}),
+    "bytes": frozenset({"s8", "u8"}),
+    "nibbles": frozenset({"s4", "u4"}),
+    "b1": frozenset({"b1"}),
+}
+_MIXED = (("f16", "f16"), ("f16", "f32"), ("f32", "f16"), ("f32", "f32"))
+#: (D, C) for each family.
+_ACCUMULATORS: dict[str, tuple[tuple[str, str], ...]] = {
+    "f16": _MIXED,
+    "small": _MIXED,
+    "bf16": (("f32", "f32"),),
+    "tf32": (("f32", "f32"),),
+    "f64": (("f64", "f64"),),
+    "bytes": (("s32", "s32"),),
+    "nibbles": (("s32", "s32"),),
+    "b1": (("s32", "s32"),),
+}
 
 #: Shapes of mma.sync by the type of A (PTX ISA, "Warp-level Matrix Instructions: mma").
 _SHAPES: dict[str, frozenset[str]] = {
@@ -32,8 +55,6 @@ _SHAPES: dict[str, frozenset[str]] = {
     "b1": frozenset({"m8n8k128", "m16n8k128", "m16n8k256"}),
 }
 
-_SMALL = frozenset({"e4m3", "e5m2", "e3m2", "e2m3", "e2m1"})
-
 
 def _registers(places: Places, kind: str) -> int:
     bits = mma.ELEMENT_BITS[kind]
@@ -45,20 +66,29 @@ def _formats(kind: str, count: int) -> tuple[str, ...]:
     return (wide.get(kind, "b32"),) * count
 
 
+def _counts(shape: Shape, *counts: int) -> bool:
+    """Whether the operands have these numbers of registers."""
+    return tuple(1 if word == "r" else int(word[1:]) for word in shape) == counts
+
+
 def _product(
     op: Opcode,
+    shape: Shape,
     kinds: tuple[str, str, str, str],
     sizes: tuple[int, int, int],
     places: tuple[Places, Places, Places],
-) -> Meaning:
-    """A meaning from element types (D, A, B, C), sizes and the places of A, B and C."""
+) -> Meaning | None:
+    """A meaning from element types (D, A, B, C), sizes and the places of A, B and C; None if they do not fit."""
     d_kind, a_kind, b_kind, c_kind = kinds
+    group = next((g for g, types in _FAMILIES.items() if {a_kind, b_kind} <= types), "")
+    if (d_kind, c_kind) not in _ACCUMULATORS.get(group, ()):
+        return None
     m, n, k = sizes
     a_places, b_places, c_places = places
     a_count, b_count = _registers(a_places, a_kind), _registers(b_places, b_kind)
     c_count, d_count = _registers(c_places, c_kind), _registers(c_places, d_kind)
-    group = "f64" if a_kind == "f64" else "int" if a_kind in _INTEGERS else "float"
     saturate, mode = op.has("satfinite"), op.rounding
+    arithmetic = "int" if group in ("bytes", "nibbles") else group
 
     def fn(mask: Array, *xs: Array) -> tuple[Array, ...]:
         full = [np.broadcast_to(x, mask.shape) for x in xs]
@@ -68,14 +98,16 @@ def _product(
         if a_kind == "b1":
             d = mma.popcount_product(a, b, c, np.bitwise_and if op.has("and") else np.bitwise_xor)
         else:
-            d = mma.multiply(a, b, c, group, saturate, mode)
+            d = mma.multiply(a, b, c, arithmetic, saturate, mode)
         return mma.scatter(d, c_places, d_kind)
 
+    if not _counts(shape, d_count, a_count, b_count, c_count):
+        return None
     sources = _formats(a_kind, a_count) + _formats(b_kind, b_count) + _formats(c_kind, c_count)
     return Meaning(_formats(d_kind, d_count), sources, fn, warp=True)
 
 
-def _mma(op: Opcode, _: Shape) -> Meaning | None:
+def _mma(op: Opcode, shape: Shape) -> Meaning | None:
     small = op.has("kind::f8f6f4")
     if any(m.startswith("sp") or ("::" in m and m != "kind::f8f6f4") for m in op.mods) or op.has(
         "block_scale"
@@ -88,22 +120,24 @@ def _mma(op: Opcode, _: Shape) -> Meaning | None:
     m, n, k = (int(x) for x in found.groups())
     d_kind, a_kind, b_kind, c_kind = op.types
     if small:
-        if text != "m16n8k32" or not {a_kind, b_kind} <= _SMALL:
+        if text != "m16n8k32" or not {a_kind, b_kind} <= _FAMILIES["small"]:
             return None
     elif text not in _SHAPES[a_kind]:
         return None
     if text == "m8n8k4" and a_kind == "f16":
-        return _quad_pairs(op, (d_kind, a_kind, b_kind, c_kind))
+        return _quad_pairs(op, shape, (d_kind, a_kind, b_kind, c_kind))
     if not op.mods.index("row") < op.mods.index("col"):
         return None
     bits = mma.ELEMENT_BITS[a_kind]
     places = (fragments.mma_a(m, k, bits), fragments.mma_b(k, n, bits), fragments.mma_c(m, n))
-    return _product(op, (d_kind, a_kind, b_kind, c_kind), (m, n, k), places)
+    return _product(op, shape, (d_kind, a_kind, b_kind, c_kind), (m, n, k), places)
 
 
-def _quad_pairs(op: Opcode, kinds: tuple[str, str, str, str]) -> Meaning:
+def _quad_pairs(op: Opcode, shape: Shape, kinds: tuple[str, str, str, str]) -> Meaning | None:
     """``mma.m8n8k4.f16``: four 8x8x4 products, each by eight lanes."""
-    d_kind, _, _, c_kind = kinds
+    d_kind, a_kind, b_kind, c_kind = kinds
+    if (a_kind, b_kind) != ("f16", "f16") or (d_kind, c_kind) not in _MIXED:
+        return None
     layouts = [x for x in op.mods if x in ("row", "col")]
     a_places = fragments.quad_pair_a(layouts[0] == "row")
     b_places = fragments.quad_pair_b(layouts[1] == "row")
@@ -127,11 +161,13 @@ def _quad_pairs(op: Opcode, kinds: tuple[str, str, str, str]) -> Meaning:
         d = mma.multiply(a, b, c, "float").reshape(warps, 32, 8)
         return mma.scatter(d, shifted(d_places, 8), d_kind)
 
+    if not _counts(shape, d_count, 2, 2, c_count):
+        return None
     sources = ("f16x2",) * 4 + _formats(c_kind, c_count)
     return Meaning(_formats(d_kind, d_count), sources, fn, warp=True)
 
 
-def _wmma(op: Opcode, _: Shape) -> Meaning | None:
+def _wmma(op: Opcode, shape: Shape) -> Meaning | None:
     """``wmma.mma``: f16 names only D and C, the other forms all four types."""
     if not op.has("mma"):
         return None
@@ -150,7 +186,7 @@ def _wmma(op: Opcode, _: Shape) -> Meaning | None:
         fragments.wmma_fragment("b", text, b_kind),
         fragments.wmma_fragment("c", text, c_kind),
     )
-    return _product(op, (d_kind, a_kind, b_kind, c_kind), (m, n, k), places)
+    return _product(op, shape, (d_kind, a_kind, b_kind, c_kind), (m, n, k), places)
 
 
 def _movmatrix(op: Opcode, _: Shape) -> Meaning | None:

@@ -1,0 +1,397 @@
+"""Branches, calls, barriers, special registers and hints of SASS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from warpglass.machine.convergence import NO_JOIN
+from warpglass.machine.program import Op
+from warpglass.machine.ptx_alu import AluOp
+from warpglass.machine.ptx_barrier import ClusterArriveOp, ClusterWaitOp, GeneralBarrierOp
+from warpglass.machine.ptx_calls import fan_out
+from warpglass.machine.ptx_control import BarrierOp, BranchOp, FenceOp, NopOp, TrapOp
+from warpglass.machine.ptx_operands import Unsupported
+from warpglass.machine.sass_convergence import BreakOp, BssyOp, BsyncOp, DivBranchOp, SassExitOp, WarpsyncOp
+from warpglass.machine.sass_memory import whole_warps
+from warpglass.machine.sass_registers import SassRegisters
+from warpglass.machine.special import DYNAMIC
+from warpglass.sass.model import Instruction
+from warpglass.sass.operands import (
+    Barrier,
+    Immediate,
+    Label,
+    Predicate,
+    Register,
+    SpecialRegister,
+    UniformPredicate,
+    UniformRegister,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from warpglass.machine.convergence import Group
+    from warpglass.machine.scheduler import Machine
+    from warpglass.machine.selection import Selection
+
+__all__ = ["TABLE", "CodeMap", "UniformOp"]
+
+Builder = Callable[[SassRegisters, "CodeMap", Instruction, int], Op]
+
+
+class CodeMap:
+    """Addresses of code: ``base`` of the function at hand, and pcs by address over the whole program."""
+
+    def __init__(self, bases: Mapping[str, int], pcs: Mapping[int, int]) -> None:
+        self.bases = bases
+        self.pcs = pcs
+        self.base = 0
+        self.next = 0
+
+    def label(self, label: Label) -> int:
+        """Address that a label means."""
+        if label.target is not None:
+            return self.base + label.target
+        if label.name in self.bases:
+            return self.bases[label.name]
+        raise Unsupported(f"{label.name} is not in the image")
+
+    def pc_of(self, label: Label) -> int:
+        """Instruction that a label means."""
+        address = self.label(label)
+        if address not in self.pcs:
+            raise Unsupported(f"{label.name} is no instruction")
+        return self.pcs[address]
+
+
+class GatedOp(Op):
+    """A control instruction whose condition is an operand: it acts for the lanes whose predicate holds."""
+
+    __slots__ = ("condition", "inner", "inverted")
+
+    placed: ClassVar[tuple[str, ...]] = ("condition",)
+    skippable: ClassVar[bool] = False
+
+    def __init__(self, inner: Op, condition: int, inverted: bool) -> None:
+        super().__init__(inner.pc)
+        self.inner = inner
+        self.condition = condition
+        self.inverted = inverted
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Act for fewer lanes."""
+        fewer = on.narrow(np.broadcast_to(m.R[self.condition], m.shape), self.inverted)
+        if fewer.count == 0 and self.inner.skippable:
+            return False
+        return self.inner.run(m, g, fewer)
+
+
+class JumpOp(Op):
+    """An indirect branch: lanes go to the code at an address in registers."""
+
+    __slots__ = ("low", "offset", "pcs")
+
+    placed: ClassVar[tuple[str, ...]] = ("low",)
+
+    def __init__(self, pc: int, low: int, offset: int, pcs: Mapping[int, int]) -> None:
+        super().__init__(pc)
+        self.low = low
+        self.offset = offset
+        self.pcs = pcs
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Go."""
+        values = np.broadcast_to(m.get(self.low, on), (on.count,)).astype(np.int64)
+        # Offsets are signed 32-bit numbers: a table may point backwards.
+        values = np.where(values >= 1 << 31, values - (1 << 32), values) + self.offset
+        targets = np.empty(on.count, dtype=np.int64)
+        for address in np.unique(values).tolist():
+            pc = self.pcs.get(address)
+            if pc is None:
+                line = m.program.lines[self.pc]
+                m.stop(
+                    "fault", f"stopped at line {line}: a branch to {address:#x}, where no code is", self.pc
+                )
+            targets[values == address] = pc
+        fan_out(m, g, on, targets, self.pc + 1, NO_JOIN)
+        return True
+
+
+class UniformOp(Op):
+    """A computation into uniform registers: once a warp; of lanes that differ the first one on decides."""
+
+    __slots__ = ("cross", "fn", "sources", "targets", "uniform")
+
+    placed: ClassVar[tuple[str, ...]] = ("sources",)
+
+    def __init__(
+        self,
+        pc: int,
+        fn: Callable[..., Any],
+        sources: tuple[int, ...],
+        targets: tuple[int, ...],
+        cross: bool,
+        uniform: bool,
+    ) -> None:
+        super().__init__(pc)
+        self.fn = fn
+        self.sources = sources
+        self.targets = targets
+        self.cross = cross
+        self.uniform = uniform
+        self.dests = targets
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Compute for whole warps."""
+        live = on.live_rows()
+        args = [m.rows(i, live) if m.is_lane[i] else m.R[i] for i in self.sources]
+        out = self.fn(live_mask(live), *args) if self.cross else self.fn(*args)
+        everywhere = whole_warps(live)
+        if not self.uniform:
+            lowest = live.bits & (~live.bits + np.uint32(1))
+            first = np.log2(lowest.astype(np.float64)).astype(np.int64)[:, None]
+        for register, value in zip(self.targets, out, strict=True):
+            wide = np.broadcast_to(value, (live.nrows, 32))
+            if not self.uniform:
+                wide = np.broadcast_to(np.take_along_axis(wide, first, axis=1), (live.nrows, 32))
+            m.put_rows(register, np.ascontiguousarray(wide), everywhere)
+        return False
+
+
+def live_mask(on: Selection) -> Any:
+    """Lanes on as bool ``[nrows, 32]``."""
+    return (on.bits[:, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1) != 0
+
+
+# -- branches and calls ----------------------------------------------------------------------------------
+
+
+def _label(i: Instruction) -> Label | None:
+    return next((o for o in i.operands if isinstance(o, Label)), None)
+
+
+def _gated(r: SassRegisters, i: Instruction, op: Op) -> Op:
+    """The op under the predicate operand that stands before its target, if there is one."""
+    for operand in i.operands:
+        if isinstance(operand, Predicate | UniformPredicate):
+            negated = operand.negated or getattr(operand, "inverted", False)
+            if operand.index is None and not negated:
+                continue
+            return GatedOp(op, r.predicate(operand), negated)
+    return op
+
+
+def _bra(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    label = _label(i)
+    if label is None:
+        raise Unsupported("a branch without a target")
+    target = code.pc_of(label)
+    if "DIV" in i.modifiers or "CONV" in i.modifiers:
+        member = next((o for o in i.operands if isinstance(o, Register | UniformRegister)), None)
+        if member is None or "CONV" in i.modifiers:
+            raise Unsupported("")
+        return DivBranchOp(pc, r.register(member), member.inverted, target)
+    return _gated(r, i, BranchOp(pc, target, NO_JOIN))
+
+
+def _call(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    label = _label(i)
+    if label is not None:
+        return _gated(r, i, BranchOp(pc, code.pc_of(label), NO_JOIN))
+    return _jump(r, code, i, pc)
+
+
+def _jump(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    register = next((o for o in i.operands if isinstance(o, Register | UniformRegister)), None)
+    if register is None:
+        raise Unsupported("an indirect branch without a register")
+    offset = sum(int(o.value) for o in i.operands if isinstance(o, Immediate))
+    label = _label(i)
+    if i.base in ("BRX", "BRXU") or "REL" in i.modifiers:
+        if i.base in ("BRX", "BRXU"):
+            offset += code.next
+        elif label is not None and label.name in code.bases:
+            offset += code.bases[label.name]
+        else:
+            offset += code.base
+    return JumpOp(pc, r.register(register), offset, code.pcs)
+
+
+def _exit(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return _gated(r, i, SassExitOp(pc))
+
+
+def _barrier_of(r: SassRegisters, i: Instruction) -> int:
+    found = next((o for o in i.operands if isinstance(o, Barrier)), None)
+    if found is None:
+        raise Unsupported("a convergence barrier is expected")
+    return r.named(f"B{found.index}")
+
+
+def _bssy(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return BssyOp(pc, _barrier_of(r, i))
+
+
+def _bsync(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return _gated(r, i, BsyncOp(pc, _barrier_of(r, i)))
+
+
+def _break(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return _gated(r, i, BreakOp(pc, _barrier_of(r, i)))
+
+
+def _bmov(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    """``BMOV.32 B6, R4``, ``BMOV.32.CLEAR R4, B6``: moves of a convergence barrier's lanes."""
+    target, source = i.operands[0], i.operands[-1]
+    to = r.named(f"B{target.index}") if isinstance(target, Barrier) else None
+    if to is None:
+        to = r.targets(target, 1)[0]
+    where = r.named(f"B{source.index}") if isinstance(source, Barrier) else r.source(source)
+    if to is None:
+        return NopOp(pc)
+    return AluOp(pc, lambda a: (a,), (where,), (), ((0, to),), ())
+
+
+def _warpsync(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    if "COLLECTIVE" in i.modifiers:
+        raise Unsupported("")
+    member = next((o for o in i.operands if isinstance(o, Register | UniformRegister | Immediate)), None)
+    mask = r.constant(0xFFFFFFFF) if member is None or "ALL" in i.modifiers else r.source(member)
+    return WarpsyncOp(pc, mask)
+
+
+# -- block barriers --------------------------------------------------------------------------------------
+
+
+def _bar(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    kind = i.modifiers[0] if i.modifiers else "SYNC"
+    numbers = [o for o in i.operands if isinstance(o, Immediate | Register | UniformRegister)]
+    if kind == "RED":
+        predicate = next(o for o in i.operands if isinstance(o, Predicate | UniformPredicate))
+        reduction = next(p.lower() for p in i.modifiers if p in ("POPC", "AND", "OR"))
+        target = r.named("%bar.popc") if reduction == "popc" else r.named("%bar.pred", "pred")
+        threads = r.source(numbers[1]) if len(numbers) > 1 else None
+        return GeneralBarrierOp(
+            pc, r.source(numbers[0]), threads, True, reduction, target, r.predicate(predicate),
+            predicate.negated,
+        )  # fmt: skip
+    if kind not in ("SYNC", "ARV"):
+        raise Unsupported("")
+    if all(isinstance(o, Immediate) for o in numbers):
+        values = [int(o.value) for o in numbers if isinstance(o, Immediate)]
+        if 0 <= values[0] < 16 and (len(values) < 2 or values[1] % 32 == 0):
+            return BarrierOp(pc, values[0], values[1] if len(values) > 1 else None, kind == "SYNC")
+    registers = [r.source(o) for o in numbers]
+    return GeneralBarrierOp(pc, registers[0], registers[1] if len(registers) > 1 else None, kind == "SYNC")
+
+
+def _b2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    """``B2R.RESULT``: what the last BAR.RED found, as a number and as a predicate."""
+    if "RESULT" not in i.modifiers:
+        raise Unsupported("")
+    sources, targets = [], []
+    for operand in i.operands:
+        if isinstance(operand, Predicate) and operand.index is not None:
+            sources.append(r.named("%bar.pred", "pred"))
+            targets.append(r.predicate(operand))
+        elif isinstance(operand, Register) and operand.index is not None:
+            sources.append(r.named("%bar.popc"))
+            targets.append(r.register(operand))
+    pairs = tuple(enumerate(targets))
+    return AluOp(pc, lambda *a: a, tuple(sources), (), pairs, ())
+
+
+def _cluster_barrier(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return ClusterWaitOp(pc) if "WAIT" in i.opcode else ClusterArriveOp(pc)
+
+
+# -- special registers -----------------------------------------------------------------------------------
+
+_SPECIAL = {
+    "TID.X": "%tid.x", "TID.Y": "%tid.y", "TID.Z": "%tid.z", "CTAID.X": "%ctaid.x", "CTAID.Y": "%ctaid.y",
+    "CTAID.Z": "%ctaid.z", "NTID.X": "%ntid.x", "NTID.Y": "%ntid.y", "NTID.Z": "%ntid.z",
+    "NCTAID.X": "%nctaid.x", "NCTAID.Y": "%nctaid.y", "NCTAID.Z": "%nctaid.z", "LANEID": "%laneid",
+    "VIRTID": "%warpid", "VIRTUALSMID": "%smid", "SMID": "%smid", "NSMID": "%nsmid", "EQMASK": "%lanemask_eq",
+    "LTMASK": "%lanemask_lt", "LEMASK": "%lanemask_le", "GTMASK": "%lanemask_gt", "GEMASK": "%lanemask_ge",
+    "CLOCKLO": "%clock", "CLOCKHI": "%clock_hi", "GLOBALTIMERLO": "%globaltimer_lo",
+    "GLOBALTIMERHI": "%globaltimer_hi", "CgaSize": "%cluster_nctarank",
+    "CLUSTERID.X": "%clusterid.x", "CLUSTERID.Y": "%clusterid.y", "CLUSTERID.Z": "%clusterid.z",
+    "NCLUSTERID.X": "%nclusterid.x", "NCLUSTERID.Y": "%nclusterid.y", "NCLUSTERID.Z": "%nclusterid.z",
+    "CLUSTER_CTAID.X": "%cluster_ctaid.x", "CLUSTER_CTAID.Y": "%cluster_ctaid.y",
+    "CLUSTER_CTAID.Z": "%cluster_ctaid.z", "CLUSTER_NCTAID.X": "%cluster_nctaid.x",
+    "CLUSTER_NCTAID.Y": "%cluster_nctaid.y", "CLUSTER_NCTAID.Z": "%cluster_nctaid.z",
+    "CgaCtaId": "%cluster_ctarank",
+}  # fmt: skip
+#: A 64-bit CS2R reads the upper half from here.
+_UPPER = {"CLOCKLO": "CLOCKHI", "GLOBALTIMERLO": "GLOBALTIMERHI"}
+
+
+def _special_source(r: SassRegisters, name: str) -> tuple[int, str | None]:
+    """Register of a special value, and its PTX name where it changes from read to read."""
+    layout = r.banks.arena.layout
+    fixed = {
+        "Z": 0, "SWINHI": layout.shared_window >> 32, "SWINLO": layout.shared_window & 0xFFFFFFFF,
+        "LWINHI": layout.local_window >> 32, "LWINLO": layout.local_window & 0xFFFFFFFF,
+        "SRZ": 0, "TMCNT": 0, "NWARPID": 64,
+    }.get(name)  # fmt: skip
+    if fixed is not None:
+        return r.constant(fixed), None
+    ptx = _SPECIAL.get(name)
+    if ptx is None:
+        raise Unsupported(f"SR_{name}")
+    return r.file.special(ptx), ptx if ptx in DYNAMIC else None
+
+
+def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    target, source = i.operands[0], i.operands[1]
+    if not isinstance(source, SpecialRegister):
+        raise Unsupported("a special register is expected")
+    wide = i.base == "CS2R" and "32" not in i.modifiers
+    names = [source.name, _UPPER.get(source.name, "Z")] if wide else [source.name]
+    sources, clocks, targets = [], [], []
+    for position, (name, register) in enumerate(zip(names, r.targets(target, len(names)), strict=True)):
+        index, clock = _special_source(r, name)
+        sources.append(index)
+        if clock is not None:
+            clocks.append((index, clock))
+        if register is not None:
+            targets.append((position, register))
+    # Hopper's shared::cluster addresses have the block's rank in bits 31:24; here rank + 1 stands there.
+    shift = np.uint32(1) if source.name == "CgaCtaId" else None
+    fn: Callable[..., Any] = (lambda *a: a) if shift is None else (lambda a: (a + shift,))
+    if isinstance(target, UniformRegister):
+        registers = tuple(register for _, register in targets)
+        return UniformOp(pc, fn, tuple(sources), registers, False, False)
+    return AluOp(pc, fn, tuple(sources), (), tuple(targets), (), tuple(clocks))
+
+
+# -- the rest --------------------------------------------------------------------------------------------
+
+
+def _nop(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return NopOp(pc)
+
+
+def _fence(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return FenceOp(pc)
+
+
+def _bpt(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    return TrapOp(pc) if "TRAP" in i.modifiers else NopOp(pc)
+
+
+#: Builders by the base of the opcode.
+TABLE: Mapping[str, Builder] = {
+    **dict.fromkeys(("BRA", "JMP"), _bra), "CALL": _call,
+    **dict.fromkeys(("BRX", "BRXU", "JMX", "JMXU", "RET"), _jump),
+    "EXIT": _exit, "BSSY": _bssy, "BSYNC": _bsync, "BREAK": _break, "BMOV": _bmov, "WARPSYNC": _warpsync,
+    "BAR": _bar, "B2R": _b2r, **dict.fromkeys(("UCGABAR_ARV", "UCGABAR_WAIT"), _cluster_barrier),
+    **dict.fromkeys(("S2R", "S2UR", "CS2R", "CS2UR"), _s2r),
+    **dict.fromkeys(("MEMBAR", "FENCE"), _fence), "BPT": _bpt,
+    **dict.fromkeys(
+        ("NOP", "YIELD", "NANOSLEEP", "ERRBAR", "CCTL", "CCTLL", "CCTLT", "CGAERRBAR", "PREEXIT", "PMTRIG",
+         "WARPGROUP", "USETMAXREG", "ACQBULK", "ENDCOLLECTIVE", "DEPBAR", "UTMACCTL", "UTMACMDFLUSH"),
+        _nop,
+    ),
+}  # fmt: skip

@@ -1,0 +1,80 @@
+"""Runs a launch of a SASS kernel: the same machine as for PTX, fed from a cubin."""
+
+from __future__ import annotations
+
+from warpglass.errors import LaunchError
+from warpglass.machine.arguments import bind, write_arguments
+from warpglass.machine.execute import MAX_SLOTS, batch_size, result_of, run_all
+from warpglass.machine.findings import Findings
+from warpglass.machine.launch import Launch
+from warpglass.machine.memory import Arena, Layout
+from warpglass.machine.result import RunResult
+from warpglass.machine.run_state import Area, RunState
+from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.sass_constants import ConstantBanks, DataSections, bank0_layout
+from warpglass.machine.sass_program import code_bases, lower_sass, shared_unit
+from warpglass.machine.trace import Tracer
+from warpglass.ptx.model import Function as Signature
+from warpglass.sass.model import Module
+
+__all__ = ["execute_sass"]
+
+#: From compute capability 9.0 on the first KiB of a block's shared memory is the system's.
+RESERVED_SHARED = 1024
+#: Room below the stack's top beyond what the image asks for: depth of recursion is not recorded.
+STACK_SPARE = 1 << 13
+
+
+def execute_sass(
+    module: Module, signature: Signature, launch: Launch, options: RunOptions | None = None
+) -> RunResult:
+    """Run the kernel called ``signature.name`` of ``module``; ``signature`` has its parameters.
+
+    Raises :class:`LaunchError` for a launch that does not fit; whatever the kernel does wrong is a finding or
+    a stop in the result.
+    """
+    options = options or RunOptions()
+    kernel = next((f for f in module.functions if f.name == signature.name), None)
+    if kernel is None:
+        raise LaunchError(f"{module.name} has no machine code of {signature.name}")
+    sm = _number(module.arch or kernel.arch)
+    others = [f for f in module.functions if not f.is_kernel]
+    arena = Arena(Layout(64), options.memory_limit)
+    data = DataSections(module, kernel, arena)
+    banks = ConstantBanks(bank0_layout(sm, kernel.param_base), arena, data.banks())
+    arguments = bind(signature, launch, arena, options.seed)
+    reserved = RESERVED_SHARED if sm >= 90 else 0
+    static = kernel.shared or 0
+    dynamic_base = (reserved + static + 15) // 16 * 16
+    at_once = batch_size(launch, options, launch.cooperative)
+    slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
+    shared_stride = (dynamic_base + launch.shared_bytes + 511) // 256 * 256
+    local_stride = ((kernel.local or 0) + (STACK_SPARE if others or kernel.local else 0) + 15) // 16 * 16
+    lanes = at_once * launch.warps_per_block * 32
+    areas = [
+        Area(
+            arena.reserve(shared_stride * at_once, 4096),
+            arena.reserve(local_stride * lanes, 4096),
+            shared_stride * at_once,
+            local_stride * lanes,
+        )
+        for _ in range(slots)
+    ]
+    arena.map()
+    write_arguments(arguments, arena)
+    data.fill(arena, code_bases(kernel, others))
+    banks.fill(launch, arguments.data, local_stride)
+    program = lower_sass(kernel, others, banks, data.symbols, sm, static, dynamic_base, local_stride)
+    run = RunState(program, launch, options, arena, Findings(), Tracer(options))
+    run.extra["local_stride"] = local_stride
+    run.extra["shared_unit"] = shared_unit(program.ops)
+    run.assume("all blocks progress fairly, as if all of them were resident")
+    stopped, executed = run_all(run, program, launch, at_once, areas)
+    return result_of(run, program, launch, arguments, stopped, executed)
+
+
+def _number(arch: str | None) -> int:
+    digits = "".join(c for c in arch or "" if c.isdigit())
+    if not digits:
+        raise LaunchError("the machine code does not say its architecture", hint="name it with --arch")
+    return int(digits)
