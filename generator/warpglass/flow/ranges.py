@@ -2,9 +2,10 @@
 
 ``nvdisasm`` computes live ranges over hyperblocks: one entry, any number of side exits through conditional
 branches. From one hyperblock to the one before, a write under a guard ends a range like any other write;
-inside a hyperblock it does not, so a register that a hyperblock hands on occupies it from its start. Reads
-inside the block see through guarded writes too, except those of uniform registers. These rules were found
-by comparing with ``nvdisasm -plr`` register by register, over fifty kernels on eight architectures.
+inside a hyperblock it does not, so a register that a hyperblock hands on occupies it from its start, and
+reads see through guarded writes. A uniform predicate is no guard in this sense: it holds for the whole warp,
+and the write ends the range. These rules were found by comparing with ``nvdisasm -plr`` register by
+register, over fifty kernels on eight architectures.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["Masks", "occupied"]
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """Bit masks of what an instruction reads and writes; ``guarded`` where it may not execute."""
+    """Bit masks of what an instruction reads and writes; ``guarded`` where some lanes may not."""
 
     reads: int
     writes: int
@@ -37,8 +38,7 @@ def _starts(count: int, flows: Mapping[int, Flow], leaders: Iterable[int]) -> li
 
 
 def _entry(
-    start: int, end: int, flows: Mapping[int, Flow], accesses: Sequence[Masks], entries: Mapping[int, int],
-    uniform: int,
+    start: int, end: int, flows: Mapping[int, Flow], accesses: Sequence[Masks], entries: Mapping[int, int]
 ) -> int:  # fmt: skip
     """What is live at the start of the hyperblock, given what is live at the start of the others."""
     carried = _after(end, flows, entries)
@@ -50,7 +50,7 @@ def _entry(
                 carried |= entries.get(target, 0)
         access = accesses[pc]
         carried &= ~access.writes
-        local &= ~(access.writes & uniform if access.guarded else access.writes)
+        local &= ~(0 if access.guarded else access.writes)
         local |= access.reads
     return carried | local
 
@@ -63,7 +63,7 @@ def _after(end: int, flows: Mapping[int, Flow], entries: Mapping[int, int]) -> i
 
 def _rows(
     start: int, end: int, flows: Mapping[int, Flow], accesses: Sequence[Masks], entries: Mapping[int, int],
-    uniform: int, rows: list[int],
+    rows: list[int],
 ) -> None:  # fmt: skip
     carried = _after(end, flows, entries)
     local = 0
@@ -74,20 +74,17 @@ def _rows(
                 carried |= entries.get(target, 0)
         access = accesses[pc]
         after = carried | local
-        if not access.guarded:
-            carried &= ~access.writes
-        local &= ~(access.writes & uniform if access.guarded else access.writes)
+        ended = 0 if access.guarded else access.writes
+        carried &= ~ended
+        local &= ~ended
         local |= access.reads
         rows[pc] = after | carried | local | access.writes
 
 
-def occupied(
-    flows: Mapping[int, Flow], leaders: Iterable[int], accesses: Sequence[Masks], uniform: int
-) -> list[int]:
+def occupied(flows: Mapping[int, Flow], leaders: Iterable[int], accesses: Sequence[Masks]) -> list[int]:
     """Per instruction the mask of registers that are live before it, live after it or written by it.
 
-    ``flows`` and ``leaders`` are those of :func:`~warpglass.flow.graph.build_cfg`; ``uniform`` is the mask
-    of uniform registers and predicates.
+    ``flows`` and ``leaders`` are those of :func:`~warpglass.flow.graph.build_cfg`.
     """
     count = len(accesses)
     starts = _starts(count, flows, leaders)
@@ -109,7 +106,7 @@ def occupied(
     while work:
         index = work.pop()
         waiting[index] = False
-        live = _entry(starts[index], ends[index], flows, accesses, entries, uniform)
+        live = _entry(starts[index], ends[index], flows, accesses, entries)
         if live != entries[starts[index]]:
             entries[starts[index]] = live
             for other in before[index]:
@@ -118,5 +115,5 @@ def occupied(
                     work.append(other)
     rows = [0] * count
     for start, end in zip(starts, ends, strict=True):
-        _rows(start, end, flows, accesses, entries, uniform, rows)
+        _rows(start, end, flows, accesses, entries, rows)
     return rows

@@ -16,6 +16,7 @@ from warpglass.flow.ranges import Masks, occupied
 from warpglass.sass.cfg import branch, code_length, convergence
 from warpglass.sass.defuse import PREDICATE, UNIFORM, UNIFORM_PREDICATE, defuse
 from warpglass.sass.model import Function, Instruction
+from warpglass.sass.operands import Predicate
 
 __all__ = ["SassLiveness", "sass_accesses", "sass_cfg", "sass_liveness", "sass_occupied"]
 
@@ -81,7 +82,7 @@ def sass_accesses(function: Function) -> list[Access]:
             reads = (*reads, *(r for r in range(named + 1) if r not in _CALL_CHANGES))
         elif instruction.base == "EXIT" or _endless(instruction):
             reads = (*reads, _STACK)
-        accesses.append(Access(reads, writes, kills=instruction.guard is None))
+        accesses.append(Access(reads, writes, kills=not isinstance(instruction.guard, Predicate)))
     return accesses
 
 
@@ -112,9 +113,9 @@ def _limits(registers: Iterable[int]) -> tuple[int, int, int, int]:
 
 
 def _changed(limits: tuple[int, int, int, int]) -> tuple[int, ...]:
-    """What a call may change, among the registers that the function uses at all (rounded up to pairs)."""
+    """What a call may change, among the registers that the function uses at all (the low ones in pairs)."""
     return (
-        *(r for r in _CALL_CHANGES if r <= limits[0] | 1),
+        *(r for r in _CALL_CHANGES if r <= limits[0] or (r < 16 and r <= limits[0] | 1)),
         *(r for r in _CALL_CHANGES_UNIFORM if r <= limits[1]),
         *(r for r in range(PREDICATE, UNIFORM_PREDICATE) if r <= limits[2]),
         *(r for r in range(UNIFORM_PREDICATE, _REGISTERS) if r <= limits[3]),
@@ -151,7 +152,7 @@ def sass_occupied(function: Function) -> list[int]:
         Masks(_mask(access.reads), _mask(access.writes), not access.kills)
         for access in sass_accesses(function)
     ]
-    return occupied(_flows(function, index), leaders, masks, _MASKS[1] | _MASKS[3])
+    return occupied(_flows(function, index), leaders, masks)
 
 
 @dataclass(frozen=True, slots=True)

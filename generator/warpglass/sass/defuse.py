@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warpglass.sass.bulk import bulk_width, descriptor_width
 from warpglass.sass.model import Instruction
 from warpglass.sass.operands import (
     Address,
@@ -73,7 +74,7 @@ _RESULTS: Mapping[str, int] = {
     "PLOP3": 2, "UPLOP3": 2, "PSETP": 2, "UPSETP": 2, "ISETP": 2, "UISETP": 2, "FSETP": 2, "UFSETP": 2,
     "DSETP": 2, "HSETP2": 2, "CSETP": 2, "VSETP": 2, "FCHK": 1, "R2P": 1, "UR2UP": 1, "P2R": 1, "PSET": 1,
     "B2R": 2, "SHFL": 2, "ATOM": 2, "ATOMG": 2, "QSPC": 2, "ATOMS": 1, "SEL": 1, "FSEL": 1, "USEL": 1,
-    "FMNMX": 1, "SYNCS": 1, "LEPC": 1, "UP2UR": 1, "VOTEU": 1, "UTCATOMSWS": 1,
+    "FMNMX": 1, "SYNCS": 1, "LEPC": 1, "UP2UR": 1, "VOTEU": 1,
 }  # fmt: skip
 _TEXTURE = frozenset(("TEX", "TLD", "TLD4", "TXD", "TMML", "TXQ"))
 
@@ -99,8 +100,9 @@ def results(instruction: Instruction) -> int:
         return 1
     if base == "SYNCS":
         return 1 if _is_register(operands[0]) or _is_predicate(operands[0]) else 0
-    if base == "UTCATOMSWS" and not _is_register(operands[0]) and not _is_predicate(operands[0]):
-        return 0
+    if base in ("LD", "LDG"):
+        # A 256-bit load names two groups of four registers in front of the address.
+        return next((i for i, item in enumerate(operands) if isinstance(item, Address)), 1)
     fixed = _RESULTS.get(base)
     if fixed is not None:
         if base in ("ATOMS", "ATOM", "ATOMG") and _is_predicate(operands[0]):
@@ -154,9 +156,13 @@ _NARROW = frozenset((
 ))  # fmt: skip
 
 
-def _address(operand: Address, base: str, first: bool) -> list[int]:
+def _address(operand: Address, instruction: Instruction, first: bool) -> list[int]:
+    base = instruction.base
     found: list[int] = []
-    narrow = base in _NARROW or (base == "LDGSTS" and first)
+    special = bulk_width(instruction, first)
+    if special is not None and operand.uniform is not None:
+        return list(_plain(operand.uniform, special))
+    narrow = base in _NARROW or (base == "LDGSTS" and first) or operand.space == "tmem"
     pair = not narrow
     if operand.register is not None:
         suffixes = operand.register.suffixes
@@ -175,7 +181,7 @@ def _address(operand: Address, base: str, first: bool) -> list[int]:
 def _sources(instruction: Instruction, index: int, operand: Operand, width: int) -> list[int]:
     if isinstance(operand, Address):
         first = not any(isinstance(item, Address) for item in instruction.operands[:index])
-        return _address(operand, instruction.base, first)
+        return _address(operand, instruction, first)
     if isinstance(operand, Constant):
         found: list[int] = []
         if operand.base is not None:
@@ -184,7 +190,7 @@ def _sources(instruction: Instruction, index: int, operand: Operand, width: int)
             found += _plain(operand.bank, 2)
         return found
     if isinstance(operand, Descriptor):
-        return list(_plain(operand.register, 4 if operand.kind == "gdesc" else 2))
+        return list(_plain(operand.register, descriptor_width(instruction, operand.kind)))
     return list(_plain(operand, width))
 
 

@@ -160,6 +160,11 @@ def _match(instruction: Instruction, modifiers: tuple[str, ...]) -> Mapping[int,
     return {registers[-1]: 2} if registers else {}
 
 
+def _movm(instruction: Instruction, modifiers: tuple[str, ...]) -> Mapping[int, int]:
+    """Widening four-bit elements to bytes doubles the result."""
+    return {0: 2} if any("TO8" in part for part in modifiers) else {}
+
+
 def _code_address(instruction: Instruction, modifiers: tuple[str, ...]) -> Mapping[int, int]:
     return dict.fromkeys(_registers(instruction), 2)
 
@@ -183,6 +188,7 @@ RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("LDTM", "STTM"), _tensor_memory),
     **dict.fromkeys(("CS2R", "CS2UR"), _cs2r),
     "MATCH": _match,
+    "MOVM": _movm,
     **dict.fromkeys(("RET", "CALL", "BRX", "BRXU", "JMP", "JMX", "JMXU", "LEPC"), _code_address),
 }  # fmt: skip
 
