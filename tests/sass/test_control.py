@@ -22,6 +22,7 @@ from .conftest import listing
 
 
 def test_known_words() -> None:
+    """Case ctrl-sm80-word."""
     move = decode_volta(0x000FC40000000F00)
     assert (move.stall, move.yield_bit, move.write_barrier, move.read_barrier) == (2, 0, None, None)
     assert move.wait_mask == 0

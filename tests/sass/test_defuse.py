@@ -12,7 +12,7 @@ from warpglass.sass import parse
 from warpglass.sass.defuse import PREDICATE, UNIFORM, UNIFORM_PREDICATE, defuse, register_name
 from warpglass.sass.elf import describe, read_image
 
-from .conftest import ARCHS, KERNELS, Build
+from .conftest import ARCHS, KERNELS, SPECIAL, Build
 
 CASES = {
     "FFMA R4, R5, R6, R7": ("R5 R6 R7", "R4"),
@@ -72,6 +72,13 @@ CASES = {
     "LDC R4, c[0x0][R2+0x10]": ("R2", "R4"),
     "LDCU.128 UR8, c[0x0][UR4]": ("UR4", "UR8 UR9 UR10 UR11"),
     "SYNCS.EXCH.64 URZ, [UR8], UR4": ("UR8 UR4 UR5", ""),
+    "LDG.E.ENL2.256 R20, R16, desc[UR4][R10.64]": ("R10 R11 UR4 UR5", "R16 R17 R18 R19 R20 R21 R22 R23"),
+    "HGMMA.64x64x16.F32.tnspB R24, gdesc[UR8], R24, gsb0": (
+        "UR8 UR9 UR10 UR11 " + " ".join(f"R{i}" for i in range(24, 56)),
+        " ".join(f"R{i}" for i in range(24, 56)),
+    ),
+    "UTMALDG.2D [UR4], [UR8]": ("UR4 UR5 UR6 UR7 UR8 UR9", ""),
+    "UTMASTG.2D [UR20], [UR8]": ("UR20 UR21 UR22 UR8 UR9", ""),
     "EXIT": ("", ""),
 }
 
@@ -147,22 +154,34 @@ def read_marks(text: str) -> Marks:
 
 @pytest.mark.cuda
 @pytest.mark.parametrize(
-    "arch", [pytest.param(a, marks=() if a in ("sm_80", "sm_120") else pytest.mark.slow) for a in ARCHS]
+    "arch", [pytest.param(a, marks=() if a == "sm_120" else pytest.mark.slow) for a in ARCHS]
 )
 def test_equal_to_the_disassembler(arch: str, build: Build, nvdisasm: Callable[..., str]) -> None:
     """Calls are left out (the tool assumes a convention there), textures too (it overlooks results)."""
+    assert sum(_compare(build(kernel, arch), nvdisasm) for kernel in KERNELS) > 2000
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(("kernel", "arch"), [(k, a) for k, archs in SPECIAL.items() for a in archs])
+def test_tensor_cores_and_bulk_copies(
+    kernel: str, arch: str, build: Build, nvdisasm: Callable[..., str]
+) -> None:  # fmt: skip
+    assert _compare(build(kernel, arch), nvdisasm) > 50
+
+
+def _compare(path: Path, nvdisasm: Callable[..., str]) -> int:
+    """Assert equality for every instruction of a cubin; how many there were."""
     checked = 0
-    for kernel in KERNELS:
-        path: Path = build(kernel, arch)
-        marks = read_marks(nvdisasm(path, "-plr", "-c"))
-        module = describe(parse(nvdisasm(path, "-c", "-hex")), read_image(path.read_bytes()))
-        for function in module.functions:
-            for instruction in function.instructions:
-                expected = marks.get((function.name, instruction.offset))
-                if expected is None or instruction.base in ("CALL", "P2R", "TEX", "TLD"):
-                    continue
-                found = defuse(instruction, module.sm)
-                assert names(found.writes) == names(tuple(expected[0])), instruction.text
-                assert names(found.reads) == names(tuple(expected[1])), instruction.text
-                checked += 1
-    assert checked > 2000
+    marks = read_marks(nvdisasm(path, "-plr", "-c"))
+    module = describe(parse(nvdisasm(path, "-c", "-hex")), read_image(path.read_bytes()))
+    assert not module.diagnostics
+    for function in module.functions:
+        for instruction in function.instructions:
+            expected = marks.get((function.name, instruction.offset))
+            if expected is None or instruction.base in ("CALL", "P2R", "TEX", "TLD"):
+                continue
+            found = defuse(instruction, module.sm)
+            assert names(found.writes) == names(tuple(expected[0])), instruction.text
+            assert names(found.reads) == names(tuple(expected[1])), instruction.text
+            checked += 1
+    return checked

@@ -94,7 +94,7 @@ def test_pasted_without_semicolons() -> None:
 
 
 def test_assembler_notation() -> None:
-    """``.EL`` is an eviction hint; descriptors and the control prefix must not hide the operands."""
+    """Case sass-operand-desc: ``.EL`` is an eviction hint; nothing may hide the operands."""
     text = "[B------:R3:W4:-:S06] @P3 LDG.E.EL.128 R12, desc[UR8][R16.64] ;"
     instruction = only(parse(text)).instructions[0]
     assert instruction.guard == Predicate(3)
@@ -106,7 +106,7 @@ def test_assembler_notation() -> None:
 
 
 def test_inlined_at_comment_is_one_location() -> None:
-    """The bare second comment is the caller of the first, not a new place."""
+    """Case line-inlined-at: the bare second comment is the caller of the first, not a new place."""
     text = (
         '//## File "f.py", line 5 inlined at "f.py", line 3\n'
         '//## File "f.py", line 3\n'

@@ -13,7 +13,7 @@ from warpglass.inputs.toolchain import require_tool
 from warpglass.sass import parse
 from warpglass.sass.elf import describe, read_image
 
-from .conftest import ARCHS, KERNELS, Build, listing
+from .conftest import ARCHS, KERNELS, SPECIAL, Build, listing
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -59,11 +59,19 @@ def _covered(kernel: str, arch: str) -> bool:
 
 @pytest.mark.cuda
 @pytest.mark.parametrize(
-    "arch", [pytest.param(a, marks=() if a in ("sm_80", "sm_120") else pytest.mark.slow) for a in ARCHS]
+    "arch", [pytest.param(a, marks=() if a == "sm_120" else pytest.mark.slow) for a in ARCHS]
 )
 def test_kernels(arch: str, build: Build, nvdisasm: Callable[..., str]) -> None:
     checked = [compare(build(kernel, arch), nvdisasm) for kernel in KERNELS if _covered(kernel, arch)]
     assert sum(checked) > 2000
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(("kernel", "arch"), [(k, a) for k, archs in SPECIAL.items() for a in archs])
+def test_tensor_cores_and_bulk_copies(
+    kernel: str, arch: str, build: Build, nvdisasm: Callable[..., str]
+) -> None:  # fmt: skip
+    assert compare(build(kernel, arch), nvdisasm) > 50
 
 
 @pytest.mark.cuda
