@@ -117,10 +117,10 @@ def control_columns(
                 if c is None
                 else {
                     "stall": c.stall,
-                    "yield": c.yield_bit,
-                    "write": c.write_barrier,
-                    "read": c.read_barrier,
-                    "wait": c.wait_mask,
+                    "yield_bit": c.yield_bit,
+                    "write_barrier": c.write_barrier,
+                    "read_barrier": c.read_barrier,
+                    "wait_mask": c.wait_mask,
                     "reuse": c.reuse,
                 }
             )
