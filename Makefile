@@ -21,8 +21,8 @@ setup:
 	@scripts/setup.sh test
 
 lint:
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(PY) -m ruff check --no-cache .
+	$(PY) -m ruff format --no-cache --check .
 
 types:
 	$(PY) -m mypy

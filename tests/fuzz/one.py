@@ -11,7 +11,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 with atheris.instrument_imports(include=["warpglass"]):
     import warpglass.api_run
-
     import warpglass.cuda
     import warpglass.launchfile
     import warpglass.ncu
