@@ -11,6 +11,7 @@ from warpglass.errors import WarpglassError
 from warpglass.flow.sass import sass_cfg, sass_liveness
 from warpglass.sass import link, parse
 from warpglass.sass.defuse import defuse
+from warpglass.sass.line_table import read_line_table
 from warpglass.sass.opcodes import explain
 
 from .conftest import listing
@@ -74,3 +75,14 @@ def test_messages_are_bounded() -> None:
     module = parse("EXIT ;\n" + "?? nonsense ??\n" * 5_000)
     assert len(module.diagnostics) < 300
     assert any("left out" in diagnostic.message for diagnostic in module.diagnostics)
+
+
+def test_a_line_table_cannot_ask_for_memory() -> None:
+    """Rows that name each other as callers, over and over."""
+    chain = b"".join(b"\x00\x04\x90" + bytes([200, 1]) + b"\x00\x01" for _ in range(200))
+    program = b"\x00\x09\x02" + bytes(8) + chain + b"\xf0" * 400
+    head = b"\x01\x01\xfb\x0e\x0a\x00\x01\x01\x01\x01\x00\x00\x00\x01\x00a.cu\x00\x00\x00\x00\x00"
+    body = (2).to_bytes(2, "little") + len(head).to_bytes(4, "little") + head + program
+    rows, _ = read_line_table(len(body).to_bytes(4, "little") + body, {})
+    assert sum(len(row.frames) for table in rows.values() for row in table) < 200_000
+    assert all(len(row.frames) <= 64 for table in rows.values() for row in table)

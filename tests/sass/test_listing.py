@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +12,7 @@ from warpglass.sass import parse
 from warpglass.sass.model import Function, Module
 from warpglass.sass.operands import Address, Label, Predicate, Register, UniformRegister
 
-from .conftest import listing
+from .conftest import Build, listing
 
 
 def only(module: Module) -> Function:
@@ -198,3 +199,25 @@ def test_no_code_is_an_error() -> None:
     for text in ("", "\n\n", "int main() { return 0; }", "\tcode for sm_80\n"):
         with pytest.raises(ParseError):
             parse(text, "input.sass")
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "options", [(), ("-c",), ("-hex",), ("-g", "-hex"), ("-gi",), ("-gp", "-c"), ("-plr",)]
+)
+def test_every_mode_of_nvdisasm_is_the_same_code(
+    options: tuple[str, ...], build: Build, nvdisasm: Callable[..., str]
+) -> None:  # fmt: skip
+    path = build("calls", "sm_90a")
+    reference = only(parse(nvdisasm(path, "-c", "-hex")))
+    module = parse(nvdisasm(path, *options))
+    found = only(module)
+    assert not module.diagnostics
+    count = len(found.instructions)
+    assert [i.text for i in found.instructions] == [i.text for i in reference.instructions[:count]]
+    assert count >= 380
+    assert found.labels.keys() >= {"calls", "$calls$_Z4facti"}
+    if "-hex" in options:
+        assert [i.words for i in found.instructions] == [i.words for i in reference.instructions]
+    if "-gi" in options or "-g" in options:
+        assert sum(bool(i.frames) for i in found.instructions) > 300

@@ -67,17 +67,21 @@ def disassemble(data: bytes, arch: str, *, timeout: float = 120.0) -> str:
     Raises :class:`~warpglass.errors.ToolchainError` where neither is there, or where the tool refuses the
     image: the message then says which version reads it.
     """
-    tool = find_tool("nvdisasm") or find_tool("cuobjdump")
-    if tool is None:
-        tool = require_tool("nvdisasm")
-    options = ["-c", "-hex"] if tool.name == "nvdisasm" else ["-sass"]
+    tools = [tool for tool in (find_tool("nvdisasm"), find_tool("cuobjdump")) if tool is not None]
+    refusal: ToolchainError | None = None
     with tempfile.TemporaryDirectory(prefix="warpglass-") as folder:
         path = Path(folder) / "image.cubin"
         path.write_bytes(data)
-        result = run_tool([tool.path, *options, path.name], timeout=timeout, cwd=Path(folder))
-    if result.returncode != 0:
-        raise _refusal(tool, result, arch)
-    return result.text
+        for tool in tools or [require_tool("nvdisasm")]:
+            options = ["-c", "-hex"] if tool.name == "nvdisasm" else ["-sass"]
+            result = run_tool([tool.path, *options, path.name], timeout=timeout, cwd=Path(folder))
+            if result.returncode == 0:
+                return result.text
+            # Images of some older compilers are refused by nvdisasm and read by cuobjdump.
+            refusal = refusal or _refusal(tool, result, arch)
+    if refusal is None:  # require_tool has raised where there is no tool
+        refusal = ToolchainError(f"nothing reads this {arch} image")
+    raise refusal
 
 
 def extract(data: bytes, name: str, *, timeout: float = 120.0) -> Contained:

@@ -100,12 +100,14 @@ def _check_header(data: bytes, name: str) -> None:
         raise FormatError("the file ends before its program headers: it is truncated", file=name, offset=32)
     if names >= count:
         raise FormatError("the section of names is missing", file=name, offset=62)
+    reserved = 0
     for index in range(count):
         header = start + 64 * index
         kind, place, size, step = struct.unpack_from("<I16xQQ16xQ", data, header + 4)
         if kind not in (0, 8) and place + size > len(data):
             raise FormatError(f"section {index} lies outside the file", file=name, offset=header)
-        if kind == 8 and size > _MAX_RESERVED:
+        reserved += size if kind == 8 else 0
+        if reserved > _MAX_RESERVED:
             raise FormatError(f"section {index} reserves {size} bytes", file=name, offset=header)
         if kind in (2, 4, 9) and step not in (16, 24):
             raise FormatError(f"section {index} has entries of {step} bytes", file=name, offset=header)

@@ -17,6 +17,8 @@ __all__ = ["read_line_table"]
 
 _MAX_ROWS = 2_000_000
 _MAX_DEPTH = 64
+#: Frames of all rows together; real tables have some ten thousand.
+_MAX_FRAMES = 4_000_000
 
 
 class _End(Exception):
@@ -224,7 +226,7 @@ def read_line_table(
     """
     found: dict[int | None, dict[int, tuple[Frame, ...]]] = {}
     problem: str | None = None
-    at = 0
+    at, budget = 0, _MAX_FRAMES
     while at + 6 <= len(data):
         length = int.from_bytes(data[at : at + 4], "little")
         end = at + 4 + length
@@ -243,7 +245,10 @@ def read_line_table(
         except _End:
             problem = "the line table is cut short"
         if unit is not None:
-            _collect(unit, strings, found)
+            budget = _collect(unit, strings, found, budget)
+        if budget <= 0:
+            problem = "the line table is larger than any compiler's; the rest is left out"
+            break
         at = end
     return {
         section: tuple(LineRow(offset, frames) for offset, frames in sorted(rows.items()))
@@ -251,7 +256,18 @@ def read_line_table(
     }, problem
 
 
-def _collect(unit: _Unit, strings: bytes, found: dict[int | None, dict[int, tuple[Frame, ...]]]) -> None:
+def _collect(
+    unit: _Unit, strings: bytes, found: dict[int | None, dict[int, tuple[Frame, ...]]], budget: int
+) -> int:  # fmt: skip
+    """Keep the last row of each address; what is left of the budget of frames."""
+    last: dict[tuple[int | None, int], _Row] = {}
     for row in unit.rows:
         if not row.end:
-            found.setdefault(row.section, {})[row.address] = _frames(unit, row, strings)
+            last[row.section, row.address] = row
+    for (section, address), row in last.items():
+        if budget <= 0:
+            break
+        frames = _frames(unit, row, strings)
+        found.setdefault(section, {})[address] = frames
+        budget -= len(frames)
+    return budget

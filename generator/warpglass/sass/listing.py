@@ -18,6 +18,8 @@ __all__ = ["parse"]
 
 _MAX_LINE = 20_000
 _MAX_DIAGNOSTICS = 200
+#: Beyond this the models would take gigabytes; the largest kernels known have some hundred thousand.
+_MAX_INSTRUCTIONS = 1_000_000
 _SECTION = re.compile(r'^\s*\.section\s+"?([^",\s]+)"?')
 _TYPE = re.compile(r"^\s*\.type\s+(\S+?)\s*,\s*@function")
 _OTHER = re.compile(r'^\s*\.other\s+(\S+?)\s*,\s*@"?.*STO_CUDA_ENTRY')
@@ -49,6 +51,7 @@ class _State:
     columns: tuple[str, ...] = ()
     in_data: bool = False
     control_word: int | None = None
+    count: int = 0
     entries: set[str] = field(default_factory=set)
 
     def note(self, severity: str, message: str, line: int, text: str = "") -> None:
@@ -198,6 +201,11 @@ def _is_maxwell(state: _State) -> bool:
 
 def _instruction(state: _State, code: lines.Code, line: str, number: int) -> None:
     current = state.current
+    state.count += 1
+    if state.count > _MAX_INSTRUCTIONS:
+        if current is not None:
+            current.cut = True
+        return
     if current is None:
         chain = state.chain
         current = _begin(state, None, number)
@@ -295,6 +303,9 @@ def parse(text: str, name: str = "<string>", *, arch: str | None = None) -> Modu
         missing.append("function header")
     if any(not function.complete for function in functions):
         missing.append("the end of the listing")
+    if state.count > _MAX_INSTRUCTIONS:
+        state.note("error", f"more than {_MAX_INSTRUCTIONS} instructions; the rest is left out", len(rows))
+        missing.append(f"instructions beyond the first {_MAX_INSTRUCTIONS}")
     if state.dropped:
         message = f"{state.dropped} more messages left out"
         state.diagnostics.append(Diagnostic("info", message, name, 0))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warpglass.errors import InputError
+from warpglass.inputs.demangle import matches_name
 from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.sass.disassemble import disassemble, extract
 from warpglass.sass.elf import Image, describe, read_image
@@ -29,7 +30,8 @@ def load(
     """Machine code from a file, a Triton cache folder, or the content itself.
 
     ``arch`` (``sm_90a``) picks an image of a container or a part of a listing; without it the highest
-    architecture is taken. ``kernel`` keeps the kernels of that name or glob, and all device functions.
+    architecture is taken. ``kernel`` keeps the kernels of that name (mangled, C++ or bare, or a
+    glob over mangled names), and all device functions.
     ``name`` is shown for content that is not a file. Raises :class:`~warpglass.errors.InputError` or its
     kin where there is no code or no such kernel, :class:`~warpglass.errors.ToolchainError` where a program
     is missing or too old or new for the image.
@@ -116,7 +118,8 @@ def _merge(images: Sequence[Image]) -> Image:
 
 
 def _matches(name: str, wanted: str) -> bool:
-    return name == wanted or fnmatch.fnmatchcase(name, wanted)
+    """The mangled name, the C++ name in full or bare, or a glob over the mangled name."""
+    return matches_name(name, wanted) or fnmatch.fnmatchcase(name, wanted)
 
 
 def _pick(module: Module, kernel: str | None) -> Module:
