@@ -15,8 +15,16 @@ from warpglass.execute import execute_unit
 from warpglass.inputs.demangle import demangled
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchparams import describe_params
+from warpglass.launchspec import LaunchSpec
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
+from warpglass.profiles import (
+    add_predictions,
+    measured_sections,
+    profile_json,
+    read_profiles,
+    report_specs,
+)
 from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 
@@ -31,7 +39,7 @@ _MAX_NOTES = 1 << 20
 def make_report(
     inputs: Sequence[str | Path], options: ReportOptions | None = None, progress: Progress | None = None
 ) -> Report:
-    """A report of ``inputs`` (paths of CUDA sources or PTX), every launch executed.
+    """A report of ``inputs`` (paths of CUDA sources, PTX, profiler reports), every launch executed.
 
     ``progress`` is told in words what is being done. Raises a subclass of
     :class:`~warpglass.errors.WarpglassError` for bad inputs.
@@ -39,8 +47,9 @@ def make_report(
     chosen = (options or ReportOptions()).check()
     say = progress or (lambda _text: None)
     files = read_inputs([Path(p) for p in inputs])
+    profiles = read_profiles(files, say)
     units = collect(files, chosen, say)
-    if not any(unit.kernels for unit in units):
+    if not profiles and not any(unit.kernels for unit in units):
         names = ", ".join(file.name for file in files)
         raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
     sources = PageSources(files, chosen.no_source)
@@ -48,13 +57,18 @@ def make_report(
     launches: list[dict[str, Any]] = []
     for unit in units:
         assumptions += [problem.message for problem in unit.problems]
-        for planned in _plan(unit, chosen, assumptions):
+        for planned in _plan(unit, chosen, assumptions, report_specs(profiles)):
             bare = demangled(planned.function.name).bare
             say(f"executing {bare} on {unit.arch}")
             launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches)))
+    launches = _in_order(launches, chosen)
+    profile: dict[str, Any] | None = None
+    if profiles:
+        profile, profiled = profile_json(profiles, sources, chosen, len(launches), assumptions)
+        launches += profiled
+        add_predictions(launches, profile)
     if not launches:
         raise LaunchError("no kernel was chosen to be launched")
-    launches = _in_order(launches, chosen)
     data: dict[str, Any] = {
         "schema": "warpglass-report/1",
         "tool": {"name": "warpglass", "version": warpglass.__version__},
@@ -71,15 +85,23 @@ def make_report(
         "sections": [],
         "tools": _tools(units),
     }
+    if profile is not None:
+        data["profile"] = profile
+        data["sections"] = measured_sections(data, launches)
     return Report(data)
 
 
-def _plan(unit: CodeUnit, options: ReportOptions, assumptions: list[str]) -> tuple[PlannedLaunch, ...]:
+def _plan(
+    unit: CodeUnit, options: ReportOptions, assumptions: list[str], measured: Sequence[LaunchSpec]
+) -> tuple[PlannedLaunch, ...]:
+    if not unit.kernels:
+        return ()
     beside = unit.input.path.parent / _LAUNCH_FILE
     keywords: dict[str, Any] = {
         "text": unit.source.text if unit.source is not None else unit.ptx_text or "",
         "name": unit.input.name,
         "folder": unit.input.path.parent,
+        "report_specs": measured,
     }
     planned: tuple[PlannedLaunch, ...]
     if options.launch_file is None and beside.is_file():

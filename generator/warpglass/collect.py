@@ -17,7 +17,10 @@ from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
 
-__all__ = ["CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
+__all__ = ["PROFILE_KINDS", "CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
+
+#: Inputs that hold measurements instead of code; :mod:`warpglass.profiles` reads them.
+PROFILE_KINDS = ("ncu-rep", "ncu-csv", "ncu-text")
 
 #: Larger inputs are refused: a kernel's text has kilobytes, a profiler report some hundred megabytes.
 MAX_INPUT = 1 << 30
@@ -105,11 +108,21 @@ def collect(
     """
     say = progress or (lambda _text: None)
     units: list[CodeUnit] = []
+    # Beside a profile a source is there to be shown: that it cannot be compiled here costs its execution.
+    profiled = any(file.kind in PROFILE_KINDS for file in files)
     for file in files:
+        if file.kind in PROFILE_KINDS:
+            continue
         reader = _READERS.get(file.kind)
         if reader is None:
             raise _unreadable(file)
-        units.extend(reader(file, options, say))
+        try:
+            units.extend(reader(file, options, say))
+        except WarpglassError as error:
+            if not profiled:
+                raise
+            told = Problem(f"{file.name} is shown but was not executed: {error.message}", file.index)
+            units.append(CodeUnit(file, "unknown", None, None, problems=(told,)))
     return tuple(units)
 
 

@@ -108,6 +108,7 @@ class ReportOptions:
     charts: str = "interactive"
     isa: str = "auto"
     time_ms: float | None = None
+    with_session: bool = False
 
     def check(self) -> ReportOptions:
         """Return self, or raise :class:`UsageError` for a value that no kernel could make meaningful."""

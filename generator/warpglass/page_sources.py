@@ -38,6 +38,13 @@ class PageSources:
             )
         return self._ids[language, key]
 
+    def given(self, name: str) -> tuple[str, int] | None:
+        """Text and input id of a source file among the inputs with that name, None where there is none."""
+        file = self._inputs.get(name)
+        if file is None or file.kind not in ("cuda", "python"):
+            return None
+        return file.content.decode("utf-8", "replace"), file.index
+
     def of_unit(self, unit: CodeUnit) -> SourceMap:
         """Page sources of a unit's line table: the user's inputs with text, other files by name only."""
         ids: dict[str, int] = {}

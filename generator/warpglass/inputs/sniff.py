@@ -74,6 +74,9 @@ def sniff(content: bytes, name: str = "") -> Kind:
     ``name`` decides only between texts whose content fits several kinds (a .cuh without any CUDA word).
     """
     head = content[:_HEAD]
+    if name.lower().endswith(".ncu-repz") and head.startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b")):
+        # A compressed stream says nothing of what it holds.
+        return "ncu-rep"
     binary = _binary_kind(head)
     if binary is not None:
         return binary

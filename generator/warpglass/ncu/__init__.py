@@ -6,8 +6,11 @@ from os import PathLike
 from pathlib import Path
 
 from warpglass.errors import InputError
+from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.ncu.container import read_container
 from warpglass.ncu.decode import decode_report
+from warpglass.ncu.details_text import parse_details_text
+from warpglass.ncu.exports import parse_csv
 from warpglass.ncu.model import Launch, Metric, Report
 from warpglass.ncu.names import counter, ratio, throughput, typed_metrics
 from warpglass.ncu.query import frame, query, render_tree, single
@@ -19,7 +22,15 @@ __all__ = [
 
 
 def parse(content: bytes, name: str = "<bytes>") -> Report:
-    """Read a report from bytes. Raises :class:`FormatError` where nothing of it is a report."""
+    """Read a report, or a CSV or text export of one, from bytes.
+
+    Raises :class:`FormatError` or :class:`ParseError` where nothing of it is one.
+    """
+    kind = sniff(content, name)
+    if kind == "ncu-csv" or (kind == "csv" and name.lower().endswith(".csv")):
+        return parse_csv(decode_text(content), name)
+    if kind == "ncu-text":
+        return parse_details_text(decode_text(content), name)
     return decode_report(read_container(content, name), name)
 
 

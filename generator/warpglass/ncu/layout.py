@@ -1,0 +1,218 @@
+"""Sections as a report's own definitions lay them out: filters decided, options chosen, in order.
+
+A report stores the profiler's section files. What they name by label alone (memory tables and charts) is
+laid out by :mod:`warpglass.ncu.memory_tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from warpglass.ncu.memory_tables import MEMORY_TABLES
+from warpglass.ncu.model import Launch
+
+__all__ = ["Block", "Cell", "RoofLine", "SectionLayout", "compute_capability", "layout"]
+
+#: Definitions are a few dozen; nested containers are two deep.
+_MAX_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One labelled metric. ``instances`` asks for a bar an instance instead of one for the whole."""
+
+    label: str
+    metric: str
+    instances: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RoofLine:
+    """A line or point: work is the sum of ``work`` times ``rate``, traffic that of ``traffic``.
+
+    An empty ``traffic_rate`` means that the traffic metric already is in bytes a second.
+    """
+
+    label: str
+    work: tuple[str, ...]
+    rate: str
+    traffic: tuple[str, ...]
+    traffic_rate: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a section. ``kind`` is ``table``, ``bars``, ``grid``, ``roofline`` or ``timeline``.
+
+    ``rows`` holds lines of cells for a grid (with ``columns`` as heads) and for a timeline.
+    """
+
+    kind: str
+    title: str
+    cells: tuple[Cell, ...] = ()
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...] = ()
+    roofs: tuple[RoofLine, ...] = ()
+    achieved: tuple[RoofLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SectionLayout:
+    """One section: ``parent`` names the section it extends, if any."""
+
+    id: str
+    title: str
+    order: int
+    parent: str
+    description: str
+    header: tuple[Cell, ...]
+    blocks: tuple[Block, ...] = field(default=())
+
+
+def compute_capability(launch: Launch, arch: str | None = None) -> int | None:
+    """Ten times the major plus the minor number (86), None where nothing tells."""
+    major = launch.number("device__attribute_compute_capability_major")
+    minor = launch.number("device__attribute_compute_capability_minor")
+    if major is not None and minor is not None:
+        return int(major) * 10 + int(minor)
+    digits = "".join(c for c in arch or "" if c.isdigit())
+    return int(digits) if digits else None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
+
+
+def _passes(message: Any, cc: int | None) -> bool:
+    """Whether a filter lets an architecture through; an unknown one passes everything."""
+    if cc is None:
+        return True
+    if message.HasField("min_arch") and cc < message.min_arch:
+        return False
+    if message.HasField("max_arch") and cc > message.max_arch:
+        return False
+    if message.ranges:
+        return any(
+            (not r.HasField("low") or cc >= r.low) and (not r.HasField("high") or cc <= r.high)
+            for r in message.ranges
+        )
+    return True
+
+
+def _cell(metric: Any, cc: int | None) -> Cell | None:
+    """The metric, else the first option whose filter passes, else nothing."""
+    name, label = _text(metric.name), _text(metric.label)
+    if not metric.HasField("filter") or _passes(metric.filter, cc):
+        return Cell(label or name, name, bool(metric.show_instances))
+    for option in metric.options:
+        if not option.HasField("filter") or _passes(option.filter, cc):
+            return Cell(_text(option.label) or label or _text(option.name), _text(option.name))
+    return None
+
+
+def _cells(metrics: Iterable[Any], cc: int | None) -> tuple[Cell, ...]:
+    found = (_cell(metric, cc) for metric in metrics)
+    return tuple(cell for cell in found if cell is not None)
+
+
+def _per_cycle(work: Any, cc: int | None) -> tuple[tuple[str, ...], str]:
+    metrics = tuple(cell.metric for cell in _cells(work.per_cycle.metrics, cc))
+    cycles = _cell(work.per_cycle.cycles, cc) if work.per_cycle.HasField("cycles") else None
+    return metrics, cycles.metric if cycles is not None else ""
+
+
+def _roofline(message: Any, cc: int | None) -> Block:
+    roofs = []
+    for roof in message.roofs:
+        work, rate = _per_cycle(roof.work, cc)
+        traffic, traffic_rate = _per_cycle(roof.traffic, cc)
+        roofs.append(RoofLine(_text(roof.caption.label), work, rate, traffic, traffic_rate))
+    achieved = []
+    for point in message.achieved:
+        work, rate = _per_cycle(point.work, cc)
+        cell = _cell(point.traffic.metric, cc)
+        achieved.append(RoofLine(_text(point.caption.label), work, rate, (cell.metric,) if cell else ()))
+    return Block("roofline", _text(message.label), roofs=tuple(roofs), achieved=tuple(achieved))
+
+
+def _metric_table(message: Any, cc: int | None) -> Block:
+    suffixes = [(_text(c.suffix), _text(c.header)) for group in message.columns for c in group.columns]
+    rows = []
+    for group in message.rows:
+        for cell in _cells(group.metrics, cc):
+            base = cell.metric
+            cells = tuple(Cell(head, base + suffix) for suffix, head in suffixes)
+            rows.append((cell.label, cells))
+    return Block("grid", _text(message.label), columns=tuple(head for _, head in suffixes), rows=tuple(rows))
+
+
+def _timeline(message: Any, cc: int | None) -> Block:
+    rows = []
+    for group in message.groups:
+        for row in group.rows:
+            cells = _cells(row.metrics, cc)
+            if cells:
+                rows.append((_text(group.label), cells))
+    return Block("timeline", "Sampled over time", rows=tuple(rows))
+
+
+def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]:
+    out: list[Block] = []
+    if depth > _MAX_DEPTH:
+        return out
+    for item in items:
+        if item.HasField("filter") and not _passes(item.filter, cc):
+            continue
+        if item.HasField("container"):
+            out += _blocks(item.container.items, cc, depth + 1)
+        if item.HasField("table"):
+            out.append(Block("table", _text(item.table.label), _cells(item.table.metrics, cc)))
+        if item.HasField("bar_chart"):
+            out.append(Block("bars", _text(item.bar_chart.label), _cells(item.bar_chart.metrics, cc)))
+        if item.HasField("roofline"):
+            out.append(_roofline(item.roofline, cc))
+        if item.HasField("metric_table"):
+            out.append(_metric_table(item.metric_table, cc))
+        if item.HasField("timeline"):
+            out.append(_timeline(item.timeline, cc))
+    return out
+
+
+def _section(message: Any, cc: int | None) -> SectionLayout:
+    identifier = _text(message.identifier)
+    blocks: list[Block] = []
+    for body in message.body:
+        blocks += _blocks(body.items, cc)
+    if "MemoryWorkloadAnalysis_Tables" in identifier:
+        blocks += [
+            Block("grid", title, columns=columns, rows=tuple(
+                (label, tuple(Cell(head, name) for head, name in zip(columns, names, strict=True)))
+                for label, names in rows
+            ))
+            for title, columns, rows in MEMORY_TABLES
+        ]  # fmt: skip
+    return SectionLayout(
+        id=identifier,
+        title=_text(message.display_name) or identifier,
+        order=int(message.order),
+        parent=_text(message.extends),
+        description=_text(message.description),
+        header=_cells(message.header.metrics, cc),
+        blocks=tuple(blocks),
+    )
+
+
+def layout(launch: Launch, arch: str | None = None) -> tuple[SectionLayout, ...]:
+    """A launch's sections in their stored order, those that extend another right behind it."""
+    cc = compute_capability(launch, arch)
+    sections = []
+    for raw in launch.sections:
+        message: Any = raw
+        if message.HasField("filter") and not _passes(message.filter, cc):
+            continue
+        sections.append(_section(message, cc))
+    orders = {section.id: section.order for section in sections}
+    sections.sort(key=lambda s: (orders.get(s.parent, s.order), bool(s.parent), s.order, s.id))
+    return tuple(sections)

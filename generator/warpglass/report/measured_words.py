@@ -1,0 +1,93 @@
+"""What a profiled launch says in words: its verdict, and the profiler's rules as advice, best gain first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from warpglass.report.measured import measured_value
+
+__all__ = ["measured_sections", "ranked_rules", "stall_shares", "verdict_text"]
+
+Json = Mapping[str, Any]
+
+SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+#: Below this share of peak nothing is the limit but waiting (the profiler's own rule draws its line here).
+_BUSY = 60.0
+_STALL = "smsp__average_warps_issue_stalled_"
+_END = "_per_issue_active.ratio"
+
+
+def stall_shares(report: Json, launch: Json) -> list[tuple[str, float]]:
+    """(reason, warps stalled for it per issued instruction), largest first; empty where not collected."""
+    measured, profile = launch.get("measured"), report.get("profile")
+    if not measured or not profile:
+        return []
+    names = profile["metrics"]["name"]
+    out = []
+    for position, index in enumerate(profile["sets"][measured["set"]]):
+        name = names[index]
+        value = measured["values"][position]
+        if name.startswith(_STALL) and name.endswith(_END) and isinstance(value, (int, float)):
+            out.append((name[len(_STALL) : -len(_END)], float(value)))
+    return sorted(out, key=lambda item: (-item[1], item[0]))
+
+
+def verdict_text(report: Json, launch: Json) -> str | None:
+    """One sentence from measured throughputs, None where they were not collected."""
+    sm, memory = measured_value(report, launch, SM), measured_value(report, launch, MEMORY)
+    if not isinstance(sm, (int, float)) or not isinstance(memory, (int, float)):
+        return None
+    both = f"compute at {sm:.0f} % of peak, memory at {memory:.0f} %"
+    if max(sm, memory) < _BUSY:
+        waits = [item for item in stall_shares(report, launch) if item[0] not in ("selected", "not_selected")]
+        total = sum(value for _, value in stall_shares(report, launch))
+        if waits and total:
+            reason, value = waits[0]
+            named = reason.replace("_", " ")
+            return f"Latency-bound: {both}; {100 * value / total:.0f} % of warp cycles wait for {named}"
+        return f"Latency-bound: {both}"
+    if abs(sm - memory) < 10:
+        return f"Balanced: {both}"
+    return f"Memory-bound: {both}" if memory > sm else f"Compute-bound: {both}"
+
+
+def ranked_rules(launch: Json) -> list[dict[str, Any]]:
+    """Every message of the launch's rules: estimated gain first, then severity, in the report's order."""
+    measured = launch.get("measured") or {}
+    order = {"error": 0, "warning": 1, "optimization": 2, "info": 3, "ok": 4, "none": 5}
+    out = []
+    for rule in measured.get("rules") or []:
+        for message in rule["messages"]:
+            out.append({**message, "rule": rule["name"], "section": rule["section"], "markers": rule["markers"]})
+    out.sort(key=lambda m: (-(m["speedup"] or 0), order.get(m["severity"], 3)))
+    return out
+
+
+def measured_sections(report: Json, launches: Sequence[Json]) -> list[dict[str, Any]]:
+    """The ``verdict`` and ``advice`` sections, in launch order; launches without a profile say nothing."""
+    if not any(launch.get("measured") for launch in launches):
+        return []
+    verdicts: list[Any] = []
+    advice: list[Any] = []
+    for launch in launches:
+        text = verdict_text(report, launch)
+        verdicts.append({"text": text, "evidence": "measured"} if text else None)
+        advice.append([_advice(item) for item in ranked_rules(launch) if item["speedup"]][:8])
+    return [
+        {"id": "verdict", "title": "Verdict", "data": {"launches": verdicts}},
+        {"id": "advice", "title": "Advice", "data": {"launches": advice}},
+    ]
+
+
+def _advice(item: Mapping[str, Any]) -> dict[str, Any]:
+    scope = "of this part of the kernel" if item["scope"] == "local" else "of the whole kernel"
+    place = next((m for m in item["markers"] if m.get("source") is not None and m.get("line")), None)
+    return {
+        "title": item["title"] or item["rule"],
+        "text": item["text"],
+        "gain": f"{item['speedup']:.0f} % {scope}, by the profiler's estimate",
+        "evidence": "measured",
+        **({"source": place["source"], "line": place["line"]} if place else {}),
+    }
