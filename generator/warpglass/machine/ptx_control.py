@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpglass.machine.convergence import Group
     from warpglass.machine.scheduler import Machine
 
-__all__ = ["BarrierOp", "BranchOp", "ExitOp", "FenceOp", "LastOp", "NopOp", "StopOp", "TrapOp", "diverge"]
+__all__ = ["BarrierOp", "BranchOp", "ExitOp", "FenceOp", "NopOp", "StopOp", "TrapOp", "diverge"]
 
 
 class NopOp(Op):
@@ -135,28 +135,6 @@ class ExitOp(Op):
         """End the lanes on."""
         m.exit(g, on)
         return True
-
-
-class LastOp(Op):
-    """The last instruction of a function that does not end in a return: what comes behind it is one."""
-
-    __slots__ = ("inner", "leave")
-
-    skippable: ClassVar[bool] = False
-
-    def __init__(self, inner: Op, leave: Op) -> None:
-        super().__init__(inner.pc)
-        self.inner = inner
-        self.leave = leave
-        self.guard = inner.guard
-        self.negated = inner.negated
-        self.dests = inner.dests
-
-    def run(self, m: Machine, g: Group, on: Selection) -> bool:
-        """Do the instruction, then return with all lanes."""
-        if on.count and self.inner.run(m, g, on):
-            return True
-        return self.leave.run(m, g, g.sel)
 
 
 class BarrierOp(Op):

@@ -14,7 +14,7 @@ from warpglass.machine.memory import Arena
 from warpglass.machine.program import DTYPES, Array, Op
 from warpglass.machine.ptx_alu import AluOp, CrossOp, DivideOp
 from warpglass.machine.ptx_calls import RetOp
-from warpglass.machine.ptx_control import ExitOp, LastOp, NopOp
+from warpglass.machine.ptx_control import ExitOp, NopOp
 from warpglass.machine.ptx_layout import ModuleLayout
 from warpglass.machine.ptx_operands import Fix, Scope, Unsupported, container_of_type
 from warpglass.machine.ptx_ops import LaneOp, WarpOp
@@ -266,16 +266,6 @@ class Lowering:
     def leave(self, pc: int) -> Op:
         """The end of the kernel for its lanes, or the return of a function."""
         return ExitOp(pc) if self.is_kernel else RetOp(pc, self)
-
-    def last(self, op: Op, instruction: Instruction) -> Op:
-        """``op``, the last of its function, made to return where control would run off the end."""
-        if instruction.base in ("ret", "exit"):
-            # Lanes that the guard holds back return all the same: nothing else is behind.
-            op.guard = -1
-            return op
-        if instruction.guard is None and instruction.base in ("bra", "brx", "trap"):
-            return op
-        return LastOp(op, self.leave(op.pc))
 
 
 def _plain(space: int) -> int:

@@ -153,6 +153,13 @@ class Scope:
             raise Unsupported(f"register {name} is not declared")
         raise Unsupported("an operand is no register")
 
+    def predicate(self, operand: Operand) -> int:
+        """Number of a predicate register."""
+        index = self.register(operand)
+        if self.file.containers[index] != "pred":
+            raise Unsupported(f"{self.name_of(operand)} is no predicate")
+        return index
+
     def source(self, operand: Operand, container: str, form: str = "") -> tuple[int, Fix | None, str | None]:
         """Register of a source, how to bring it into ``container``, and the name of a dynamic special."""
         if isinstance(operand, Immediate):

@@ -14,7 +14,7 @@ from warpglass.machine.memory import Arena
 from warpglass.machine.program import FunctionRange, Op, Program
 from warpglass.machine.ptx_alu import AluOp
 from warpglass.machine.ptx_calls import RetOp
-from warpglass.machine.ptx_control import LastOp, StopOp
+from warpglass.machine.ptx_control import StopOp
 from warpglass.machine.ptx_layout import ModuleLayout, symbol_address
 from warpglass.machine.ptx_lowering import Lowering
 from warpglass.machine.ptx_memory import MemoryOp
@@ -45,7 +45,7 @@ def lower_program(
     at = 0
     for function in layout.order:
         starts[function.name] = at
-        at += len(function.instructions)
+        at += len(function.instructions) + falls_off(function)
     scopes: dict[str, Lowering] = {}
     for function in layout.order:
         symbols = _symbols(module, function, layout, arena)
@@ -68,9 +68,16 @@ def lower_program(
             lines.append(instruction.line)
             texts.append(instruction.text)
             opcodes.append(instruction.opcode)
-        if function.instructions:
-            ops[-1] = lowering.last(ops[-1], function.instructions[-1])
-        here = [False] * len(function.instructions)
+        if function.instructions and function.instructions[-1].base in ("ret", "exit"):
+            # Lanes that its guard holds back return all the same: nothing else is behind.
+            ops[-1].guard = -1
+        end = len(ops)
+        if falls_off(function):
+            ops.append(lowering.leave(end))
+            lines.append(function.end_line)
+            texts.append("")
+            opcodes.append("ret")
+        here = [False] * (len(ops) - first)
         for target in joins.values():
             if 0 <= target - first < len(here):
                 here[target - first] = True
@@ -78,7 +85,7 @@ def lower_program(
         registers = sorted(scopes[function.name].scope.registers.values())
         ranges.append(
             FunctionRange(
-                function.name, first, len(ops), registers[0] if registers else 0,
+                function.name, first, end, registers[0] if registers else 0,
                 registers[-1] + 1 if registers else 0, function.name in layout.recursive,
                 layout.frames[function.name].size,
             )
@@ -86,9 +93,10 @@ def lower_program(
     containers, specials, constants = file.extras()
     saved = {f.name: scopes[f.name].saved_registers() for f in layout.order}
     for span in ranges:
-        for op in ops[span.start : span.end]:
-            _place(op, file)
+        for op in ops[span.start : span.end + 1]:
             _saves(op, saved, scopes[span.name])
+    for op in ops:
+        _place(op, file)
     return Program(
         isa="ptx",
         name=kernel.name,
@@ -107,6 +115,16 @@ def lower_program(
         dynamic_base=layout.dynamic_base,
         local_bytes=stack_need(layout),
         shared_symbols=dict(layout.shared),
+    )
+
+
+def falls_off(function: Function) -> bool:
+    """Whether control may run off the end of a function: an implicit return then stands behind it."""
+    if not function.instructions:
+        return True
+    last = function.instructions[-1]
+    return last.base not in ("ret", "exit") and (
+        last.guard is not None or last.base not in ("bra", "brx", "trap")
     )
 
 
@@ -131,10 +149,6 @@ def _joins(function: Function, cfg: Cfg, first: int) -> dict[int, int]:
 
 def _place(op: Op, file: RegisterFile) -> None:
     """Turn placeholders of specials and constants into final register numbers."""
-    if isinstance(op, LastOp):
-        _place(op.inner, file)
-        _place(op.leave, file)
-        return
     if isinstance(op, AluOp):
         op.clocks = tuple((file.place(i), name) for i, name in op.clocks)
     for name in op.placed:
@@ -147,10 +161,7 @@ def _place(op: Op, file: RegisterFile) -> None:
 
 def _saves(op: Op, saved: dict[str, tuple[int, ...]], low: Lowering) -> None:
     """Tell returns of a recursive function which registers its calls saved."""
-    if isinstance(op, LastOp):
-        _saves(op.inner, saved, low)
-        _saves(op.leave, saved, low)
-    elif isinstance(op, RetOp):
+    if isinstance(op, RetOp) and op.low is low:
         op.saved = saved.get(low.function.name, ())
         op.low = None
 
@@ -168,11 +179,10 @@ def shared_unit(ops: list[Op]) -> int:
     """The finest access to shared memory that a program may make, in bytes."""
     sizes = [16]
     for op in ops:
-        inner = op.inner if isinstance(op, LastOp) else op
-        if isinstance(inner, MemoryOp) and inner.space in (lsu.SHARED, lsu.GENERIC):
-            sizes.append(inner.size * inner.count)
-        elif isinstance(inner, CopyOp | FragmentOp):
-            sizes.append(inner.size)
+        if isinstance(op, MemoryOp) and op.space in (lsu.SHARED, lsu.GENERIC):
+            sizes.append(op.size * op.count)
+        elif isinstance(op, CopyOp | FragmentOp):
+            sizes.append(op.size)
     return min(sizes)
 
 
@@ -181,7 +191,7 @@ def _lower_one(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
     try:
         op = _build(lowering, instruction, pc)
         if guard is not None:
-            op.guard = lowering.scope.register(guard.register)
+            op.guard = lowering.scope.predicate(guard.register)
             op.negated = guard.negated
     except Unsupported as error:
         text = str(error)

@@ -68,7 +68,7 @@ def _bar_red(low: Lowering, i: Instruction, pc: int, reduction: str) -> Op:
     threads = low.scope.source(rest[0], "b32", "u32")[0] if rest else None
     return GeneralBarrierOp(
         pc, low.scope.source(barrier, "b32", "u32")[0], threads, True, reduction, target,
-        low.scope.register(source), negate,
+        low.scope.predicate(source), negate,
     )  # fmt: skip
 
 

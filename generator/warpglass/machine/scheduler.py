@@ -18,7 +18,6 @@ from warpglass.machine.convergence import Group, Joins
 from warpglass.machine.mbarrier import Mbarriers
 from warpglass.machine.program import Program
 from warpglass.machine.ptx_calls import CallOp
-from warpglass.machine.ptx_control import LastOp
 from warpglass.machine.racecheck import RaceCheck
 from warpglass.machine.regions import MemoryLimitError
 from warpglass.machine.result import Stop
@@ -120,8 +119,6 @@ class Machine(State):
     def call_at(self, pc: int) -> CallOp:
         """The call at ``pc``."""
         op = self.ops[pc]
-        if isinstance(op, LastOp):
-            op = op.inner
         assert isinstance(op, CallOp)
         return op
 
