@@ -122,7 +122,8 @@ def add(a: Array, b: Array, mode: str = "rn") -> Array:
 def sub(a: Array, b: Array, mode: str = "rn") -> Array:
     """Difference."""
     if mode == "rn":
-        return (_float(a) - _float(b)).view(_U64)
+        # By the sum of the negative, as the machine does it: the sign of a NaN shows the difference.
+        return (_float(a) + _float(b ^ _SIGN)).view(_U64)
     return add(a, b ^ _SIGN, mode)
 
 

@@ -13,9 +13,23 @@ from warpglass.machine.numeric.exact import odd_add, odd_fma, two_sum
 from warpglass.machine.numeric.formats import FORMATS, round_f64
 
 __all__ = [
-    "add", "encode", "flush", "fma", "maximum", "minimum", "mul", "nearest", "relu", "saturate", "single",
-    "stochastic",    "split", "sub", "value",
-]  # fmt: skip
+    "add",
+    "canonical",
+    "encode",
+    "flush",
+    "fma",
+    "maximum",
+    "minimum",
+    "mul",
+    "nearest",
+    "relu",
+    "saturate",
+    "single",
+    "split",
+    "stochastic",
+    "sub",
+    "value",
+]
 
 _NAN = np.uint16(0x7FFF)
 _SIGN = np.uint16(0x8000)
@@ -108,6 +122,11 @@ def saturate(a: Array, name: str) -> Array:
     one = np.uint16(0x3C00 if name == "f16" else 0x3F80)
     x = single(a, name)
     return np.where(x > 0, np.where(x >= 1, one, a), np.uint16(0))
+
+
+def canonical(a: Array, name: str) -> Array:
+    """NaNs replaced by the canonical one."""
+    return np.where((a & np.uint16(0x7FFF)) > _INF[name], _NAN, a)
 
 
 def relu(a: Array, name: str) -> Array:

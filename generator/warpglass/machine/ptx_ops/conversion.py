@@ -25,6 +25,8 @@ def _cvt(op: Opcode, shape: Shape) -> Meaning | None:
     dest, source = op.types[0], op.types[1]
     if "x" in dest or "x" in source:
         return packed(op, shape)
+    if any(_is_int(name) and int(name[1:]) not in convert.CONTAINER for name in (dest, source)):
+        return None
     if _is_int(dest) and _is_int(source):
         sat = op.has("sat")
         d, s = dest.replace("b", "u"), source.replace("b", "u")

@@ -132,14 +132,19 @@ def _approx(op: Opcode, _: Shape) -> Meaning:
     return Meaning(("f32",), ("f32",), wrapped_f32(core, 1, op.has("ftz"), False))
 
 
+def _quiet(a: Array) -> Array:
+    """NaNs canonical: compiled code changes signs by an addition."""
+    return float32.canonical(a.view(np.float32))
+
+
 def _abs(op: Opcode, _: Shape) -> Meaning:
     mask = np.uint32(0x7FFFFFFF)
-    return Meaning(("f32",), ("f32",), wrapped_f32(lambda a: a & mask, 1, op.has("ftz"), False))
+    return Meaning(("f32",), ("f32",), wrapped_f32(lambda a: _quiet(a & mask), 1, op.has("ftz"), False))
 
 
 def _neg(op: Opcode, _: Shape) -> Meaning:
     sign = np.uint32(0x80000000)
-    return Meaning(("f32",), ("f32",), wrapped_f32(lambda a: a ^ sign, 1, op.has("ftz"), False))
+    return Meaning(("f32",), ("f32",), wrapped_f32(lambda a: _quiet(a ^ sign), 1, op.has("ftz"), False))
 
 
 def _abs64(_: Opcode, __: Shape) -> Meaning:
@@ -158,6 +163,8 @@ def _extreme(op: Opcode, shape: Shape) -> Meaning:
     nan, magnitude, xorsign = op.has("NaN"), op.has("abs"), op.has("xorsign")
     mask, sign = np.uint32(0x7FFFFFFF), np.uint32(0x80000000)
     count = len(shape) - 1
+    if count not in (2, 3) or (count == 3 and xorsign):
+        raise ValueError(op.text)
 
     def core(*xs: Array) -> Array:
         seen = tuple(x & mask for x in xs) if magnitude else xs
@@ -248,11 +255,11 @@ def _half(op: Opcode, _: Shape) -> Meaning | None:
 def _half_sign(op: Opcode, _: Shape) -> Meaning:
     mask, sign = np.uint16(0x7FFF), np.uint16(0x8000)
     if op.base == "abs":
-        return _lanewise(op, 1, lambda a, _name: a & mask)
-    return _lanewise(op, 1, lambda a, _name: a ^ sign)
+        return _lanewise(op, 1, lambda a, name: half.canonical(a & mask, name))
+    return _lanewise(op, 1, lambda a, name: half.canonical(a ^ sign, name))
 
 
-def _half_extreme(op: Opcode, shape: Shape) -> Meaning:
+def _half_extreme(op: Opcode, _: Shape) -> Meaning:
     pick = half.minimum if op.base == "min" else half.maximum
     nan, magnitude = op.has("NaN"), op.has("abs")
     mask, sign = np.uint16(0x7FFF), np.uint16(0x8000)
@@ -267,7 +274,7 @@ def _half_extreme(op: Opcode, shape: Shape) -> Meaning:
         special = result > np.uint16(0x7C00 if name == "f16" else 0x7F80)
         return np.where(special, result, result | flip)
 
-    return _lanewise(op, len(shape) - 1, core)
+    return _lanewise(op, 2, core)
 
 
 def _half_function(op: Opcode, _: Shape) -> Meaning:

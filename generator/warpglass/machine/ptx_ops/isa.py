@@ -102,7 +102,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("cvt", _pairs(_CVT_FLOAT, _CVT_FLOAT), f"{_ROUND} rni rzi rmi rpi ftz sat"),
     ("cvt", _pairs("f16 bf16 tf32", "f32"), "rn rz rna relu satfinite"),
     ("cvt", _pairs(_BRAIN + " " + _HALF, "f32"), "rn rz rs ftz relu satfinite"),
-    ("cvt", _pairs("e4m3x2 e5m2x2", f"f32 {_HALF} {_BRAIN}"), "rn relu satfinite"),
+    ("cvt", _pairs("e4m3x2 e5m2x2", "f32 f16x2 bf16x2"), "rn relu satfinite"),
     ("cvt", _pairs("e3m2x2 e2m3x2 e2m1x2", "f32 f16x2 bf16x2"), "rn relu satfinite"),
     ("cvt", _pairs("f16x2 bf16x2", "e4m3x2 e5m2x2 e3m2x2 e2m3x2 e2m1x2"), "rn relu satfinite"),
     ("cvt", _pairs("ue8m0x2", "f32 bf16x2"), "rz rp satfinite"),
@@ -132,7 +132,22 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 
 #: mma and wmma: their builders know the types; the modifiers are these and one shape.
 _TENSOR = frozenset(
-    "sync aligned row col satfinite xor and popc mma kind::f8f6f4 rn rz rm rp sp sp::ordered_metadata".split()
+    (
+        "sync",
+        "aligned",
+        "row",
+        "col",
+        "satfinite",
+        "xor",
+        "and",
+        "popc",
+        "mma",
+        "kind::f8f6f4",
+        "rn",
+        "rz",
+        "rm",
+        "rp",
+    )
 )
 
 
@@ -149,11 +164,11 @@ _TABLE = _table()
 
 
 def is_valid(op: Opcode) -> bool:
-    """Whether the ISA has this opcode with these types and modifiers, each at most once."""
-    if len(set(op.mods)) != len(op.mods):
-        return False
+    """Whether the ISA has this opcode with these types and modifiers."""
     if op.base in ("mma", "wmma"):
         return all(m in _TENSOR or _SHAPE.match(m) for m in op.mods)
+    if len(set(op.mods)) != len(op.mods):
+        return False
     types, mods = ".".join(op.types), set(op.mods)
     return any(types in allowed and mods <= row for allowed, row in _TABLE.get(op.base, ()))
 

@@ -23,9 +23,8 @@ def _mov(op: Opcode, shape: Shape) -> Meaning | None:
         return Meaning((op.type,), (op.type,), _pass)
     count = int((source if dest == "r" else dest)[1:])
     total = width(op.type)
-    if source == "r" or dest == "r":
-        if count < 2 or total % count or total // count not in (8, 16, 32, 64):
-            return None
+    if "r" in shape and (count < 2 or total % count or total // count not in (8, 16, 32, 64)):
+        return None
     if dest == "r":
         return _pack(op, total, count)
     if source == "r":

@@ -45,6 +45,13 @@ class Opcode:
         """The first modifier that is one of ``names``."""
         return next((m for m in self.mods if m in names), default)
 
+    def need(self, names: Mapping[str, object] | tuple[str, ...]) -> str:
+        """The one modifier of these that has to be there; ValueError without it."""
+        found = [m for m in self.mods if m in names]
+        if len(found) != 1:
+            raise ValueError(self.text)
+        return found[0]
+
     @property
     def type(self) -> str:
         """The last type, ``""`` without one."""

@@ -37,7 +37,7 @@ def comparison(op: Opcode, type_name: str) -> compare.Compare:
     """``(a, b) -> bool array`` of the opcode's comparison operator on containers of a type."""
     is_float = kind_of(type_name) in ("f32", "f64", "half")
     table = compare.FLOAT if is_float else compare.INTEGER
-    relation = table[op.pick(table)]
+    relation = table[op.need(table)]
     seen = _view(type_name, op.has("ftz"))
     if seen is None:
         return relation
@@ -48,7 +48,14 @@ def _pair(type_name: str) -> str:
     return {"f16x2": "f16", "bf16x2": "bf16"}[type_name]
 
 
+def _combined(op: Opcode, shape: Shape) -> None:
+    """A third source has to come with one boolean operator, and the other way round; else ValueError."""
+    if len(shape) not in (3, 4) or sum(m in compare.BOOLEAN for m in op.mods) != len(shape) - 3:
+        raise ValueError(op.text)
+
+
 def _setp(op: Opcode, shape: Shape) -> Meaning:
+    _combined(op, shape)
     if op.type in ("f16x2", "bf16x2"):
         return _setp_pair(op, shape)
     relation = comparison(op, op.type)
@@ -101,6 +108,7 @@ def _true(dest: str) -> Array:
 
 def _set(op: Opcode, shape: Shape) -> Meaning:
     dest, source = op.types
+    _combined(op, shape)
     if source in ("f16x2", "bf16x2"):
         return _set_pair(op, shape)
     relation = comparison(op, source)
@@ -158,7 +166,7 @@ def _slct(op: Opcode, _: Shape) -> Meaning:
 
 
 def _testp(op: Opcode, _: Shape) -> Meaning:
-    name = op.pick(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
+    name = op.need(("finite", "infinite", "number", "notanumber", "normal", "subnormal"))
     tiny = 2.0**-126 if width(op.type) == 32 else 2.0**-1022
 
     def fn(a: Array) -> tuple[Array, ...]:

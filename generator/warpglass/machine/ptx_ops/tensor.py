@@ -78,7 +78,7 @@ def _product(
     sizes: tuple[int, int, int],
     places: tuple[Places, Places, Places],
 ) -> Meaning | None:
-    """A meaning from element types (D, A, B, C), sizes and the places of A, B and C; None if they do not fit."""
+    """A meaning from the types of D, A, B, C, sizes and places; None if they do not fit."""
     d_kind, a_kind, b_kind, c_kind = kinds
     group = next((g for g, types in _FAMILIES.items() if {a_kind, b_kind} <= types), "")
     if (d_kind, c_kind) not in _ACCUMULATORS.get(group, ()):

@@ -87,7 +87,7 @@ def _shift(op: Opcode, shape: Shape) -> Meaning:
 def _vset(op: Opcode, shape: Shape) -> Meaning:
     a_type, b_type = op.types
     a_part, b_part = _selector(shape[1]), _selector(shape[2])
-    relation = compare.INTEGER[op.pick(compare.INTEGER)]
+    relation = compare.INTEGER[op.need(compare.INTEGER)]
     extra, finish = _finish(op, shape, "u32")
 
     def fn(a: Array, b: Array, *c: Array) -> tuple[Array, ...]:
@@ -163,7 +163,7 @@ def _simd(name: str, lanes: int) -> Builder:
         if name == "set":
             a_type, b_type = op.types
             dest = "u32"
-            relation = compare.INTEGER[op.pick(compare.INTEGER)]
+            relation = compare.INTEGER[op.need(compare.INTEGER)]
             operation: Callable[[Array, Array], Array] = lambda x, y: relation(x, y).astype(np.int64)  # noqa: E731
         else:
             dest, a_type, b_type = op.types

@@ -10,7 +10,7 @@ __all__ = ["TABLE"]
 
 
 def _shfl(op: Opcode, shape: Shape) -> Meaning:
-    mode = op.pick(("up", "down", "bfly", "idx"))
+    mode = op.need(("up", "down", "bfly", "idx"))
     sync, pair = op.has("sync"), shape[0] == "p"
 
     def fn(mask: Array, a: Array, b: Array, c: Array, members: Array | None = None) -> tuple[Array, ...]:
@@ -23,7 +23,7 @@ def _shfl(op: Opcode, shape: Shape) -> Meaning:
 
 
 def _vote(op: Opcode, _: Shape) -> Meaning:
-    mode = op.pick(("all", "any", "uni", "ballot"))
+    mode = op.need(("all", "any", "uni", "ballot"))
     dest = "b32" if mode == "ballot" else "pred"
     if op.has("sync"):
         return Meaning(
@@ -38,7 +38,7 @@ def _vote(op: Opcode, _: Shape) -> Meaning:
 
 def _match(op: Opcode, shape: Shape) -> Meaning:
     sources = (op.type, "b32")
-    if op.has("any"):
+    if op.need(("any", "all")) == "any":
         return Meaning(
             ("b32",), sources, lambda mask, a, m: (shuffle.match_any(mask, a, m),), warp=True, membermask=1
         )
@@ -56,7 +56,7 @@ def _match(op: Opcode, shape: Shape) -> Meaning:
 
 
 def _redux(op: Opcode, _: Shape) -> Meaning:
-    name = op.pick(("add", "min", "max", "and", "or", "xor"))
+    name = op.need(("add", "min", "max", "and", "or", "xor"))
     kind, absolute, nan = op.type, op.has("abs"), op.has("NaN")
     return Meaning(
         (kind,),
