@@ -189,7 +189,8 @@ def _disassembled(compiled: cuda.Compiled, file: InputFile) -> tuple[sass.Module
     if compiled.cubin is None:
         return None, ()
     try:
-        return sass.load(compiled.cubin, name=f"{file.path.stem}.{compiled.arch}.cubin"), ()
+        loaded = sass.load(compiled.cubin, name=f"{file.path.stem}.{compiled.arch}.cubin")
+        return sass.compact(loaded), ()
     except WarpglassError as error:
         return None, (Problem(f"no SASS for {compiled.arch}: {error.message}", file.index),)
 
@@ -199,6 +200,8 @@ def _from_sass(file: InputFile, options: ReportOptions, say: Progress) -> list[C
     units = []
     for arch in options.arch or (None,):
         module = sass.load(file.content, arch=arch, name=file.name)
+        if file.kind != "sass":
+            module = sass.compact(module)  # a listing that the user gave is shown as it is
         embedded: ptx.Module | None = None
         problems = [Problem(f"{file.name}: {text}", file.index) for text in module.missing]
         if module.ptx is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from warpglass import machine, ptx
+from warpglass import machine, ptx, sass
 from warpglass.analysis.ptx_listing import ptx_listing
+from warpglass.analysis.sass_listing import control_columns, sass_listing
 from warpglass.collect import CodeUnit
 from warpglass.expect import check_expectations, load_reference, parse_expectation
 from warpglass.launchparams import describe_params
@@ -42,7 +43,28 @@ def execute_unit(
     runs = []
     if unit.module is not None and options.isa in ("auto", "ptx"):
         runs.append(_ptx_run(unit, unit.module, launch, kernel, options, texts["ptx"]))
+    if unit.sass is not None and options.isa in ("auto", "sass"):
+        machine_code = _sass_run(unit, unit.sass, launch, kernel, options, texts["sass"])
+        if machine_code is not None:
+            runs.append(machine_code)
     return tuple(runs)
+
+
+def _sass_run(
+    unit: CodeUnit,
+    module: sass.Module,
+    launch: Launch,
+    kernel: ptx.Function,
+    options: ReportOptions,
+    text_id: int,
+) -> RunUnit | None:
+    if not any(f.name == kernel.name and f.instructions for f in module.functions):
+        return None
+    result = machine.execute_sass(module, kernel, launch, run_options(options, launch))
+    listing = sass_listing(module, kernel.name, result.functions)
+    if options.isa == "sass" or unit.module is None:
+        result = _expected(unit, kernel, launch, result, options)
+    return RunUnit(listing, result, text_id, control_columns(module, result.functions))
 
 
 def _ptx_run(

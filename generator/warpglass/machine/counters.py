@@ -5,11 +5,44 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from warpglass.machine.bits import Ints
+from warpglass.machine.bits import Bools, Ints
+from warpglass.machine.launch import Launch
 from warpglass.machine.result import COUNTERS, AccessSample
 from warpglass.machine.selection import Selection
 
-__all__ = ["Counters"]
+__all__ = ["Counters", "RawSample"]
+
+
+class RawSample:
+    """A request as it was met; most are replaced by a worse one and never shown."""
+
+    __slots__ = ("base", "block", "live", "row", "sectors", "size", "space", "warp", "waves")
+
+    def __init__(
+        self, block: int, warp: int, space: str, size: int, live: Bools | None, row: Ints, base: int,
+        sectors: tuple[int, int], waves: tuple[int, int],
+    ) -> None:  # fmt: skip
+        self.block = block
+        self.warp = warp
+        self.space = space
+        self.size = size
+        self.live = live
+        self.row = row
+        self.base = base
+        self.sectors = sectors
+        self.waves = waves
+
+    def finished(self, pc: int, label: str, x: int, y: int) -> AccessSample:
+        """The sample as the result holds it; ``x`` and ``y`` are the grid's extents."""
+        live = np.ones(32, dtype=np.bool_) if self.live is None else self.live
+        return AccessSample(
+            pc=pc, label=label, block=(self.block % x, self.block // x % y, self.block // (x * y)),
+            warp=self.warp, space=self.space, size=self.size,
+            mask=int((np.int64(1) << np.flatnonzero(live)).sum()),
+            addresses=np.where(live, self.row + self.base, 0).astype(np.uint64),
+            sectors=int(self.sectors[0]), sectors_ideal=int(self.sectors[1]),
+            wavefronts=int(self.waves[0]), wavefronts_ideal=int(self.waves[1]),
+        )  # fmt: skip
 
 
 class Counters:
@@ -40,7 +73,7 @@ class Counters:
             setattr(self, name, [0] * size)
         self.hist = np.zeros((size, 33), dtype=np.int64)
         self.hist_full = [0] * size
-        self.samples: dict[tuple[int, str], tuple[float, AccessSample]] = {}
+        self.samples: dict[tuple[int, str], tuple[float, RawSample]] = {}
 
     def issue(self, pc: int, sel: Selection, on: Selection) -> None:
         """Count one issue of ``pc`` by the warps of ``sel`` with the lanes ``on`` left by the guard."""
@@ -69,13 +102,7 @@ class Counters:
         out[:, 32] += np.array(self.hist_full, dtype=np.int64)
         return out
 
-    def keep_sample(self, score: float, sample: AccessSample) -> None:
-        """Keep ``sample`` as the first of its instruction, and as the worst if ``score`` is the highest."""
-        key = (sample.pc, sample.label)
-        held = self.samples.get(key)
-        if held is None or (sample.label == "worst" and score > held[0]):
-            self.samples[key] = (score, sample)
-
-    def kept(self) -> tuple[AccessSample, ...]:
+    def kept(self, launch: Launch) -> tuple[AccessSample, ...]:
         """Samples by instruction, the first before the worst."""
-        return tuple(self.samples[key][1] for key in sorted(self.samples))
+        x, y, _ = launch.grid
+        return tuple(self.samples[key][1].finished(*key, x, y) for key in sorted(self.samples))

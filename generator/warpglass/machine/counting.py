@@ -8,7 +8,7 @@ import numpy as np
 
 from warpglass.machine import access as rules
 from warpglass.machine.bits import Bools, Ints
-from warpglass.machine.result import AccessSample
+from warpglass.machine.counters import RawSample
 
 if TYPE_CHECKING:
     from warpglass.machine.lsu import Access
@@ -143,7 +143,8 @@ def count_shared(m: Machine, pc: int, access: Access, offset: int, size: int, ok
     elif (pc, "first") not in m.counters.samples:
         _, waves, ideal = known
         # The pattern is known from another instruction: only the rows to be shown are worked out.
-        chosen = np.array(sorted({int((waves - ideal).argmax()), int((waves > 0).argmax())}))
+        picks = {int((waves - ideal).argmax()), int((waves > 0).argmax())}
+        chosen = np.array(sorted(picks))
         rows, mask = _some_rows(access, offset, chosen)
         _sample(m, pc, access, rows, mask, size, None, None, waves[chosen], ideal[chosen], chosen)
     _add(m, pc, known[0])
@@ -180,24 +181,21 @@ def _sample(
     worst = int(excess.argmax())
     first = int((cost > 0).argmax())
     held = m.counters.samples
-    picks = []
-    if (pc, "first") not in held:
-        picks.append((first, "first"))
+    fresh = (pc, "first") not in held
     before = held.get((pc, "worst"))
-    if before is None or float(excess[worst]) > before[0]:
+    score = float(excess[worst])
+    picks = [(first, "first")] if fresh else []
+    if before is None or score > before[0]:
         picks.append((worst, "worst"))
     for row, label in picks:
-        live = np.ones(32, dtype=np.bool_) if mask is None else mask[row]
-        shift = m.arena.layout.global_base if access.space in (0, 3) else 0
         warp = int(access.on.rows[row if numbers is None else numbers[row]])
-        sample = AccessSample(
-            pc=pc, label=label, block=m.block_dim(warp), warp=warp % m.wpb,
-            space=_NAMES[access.space], size=size,
-            mask=int((np.int64(1) << np.flatnonzero(live)).sum()),
-            addresses=np.where(live, rows[row] + shift, 0).astype(np.uint64),
-            sectors=int(sectors[row]) if sectors is not None else 0,
-            sectors_ideal=int(sectors_ideal[row]) if sectors_ideal is not None else 0,
-            wavefronts=int(waves[row]) if waves is not None else 0,
-            wavefronts_ideal=int(waves_ideal[row]) if waves_ideal is not None else 0,
+        held[pc, label] = (
+            float(excess[row]),
+            RawSample(
+                int(m.blocks[warp // m.wpb]), warp % m.wpb, _NAMES[access.space], size,
+                None if mask is None else mask[row].copy(), rows[row].copy(),
+                m.arena.layout.global_base if access.space in (0, 3) else 0,
+                (0, 0) if sectors is None or sectors_ideal is None else (sectors[row], sectors_ideal[row]),
+                (0, 0) if waves is None or waves_ideal is None else (waves[row], waves_ideal[row]),
+            ),
         )  # fmt: skip
-        m.counters.keep_sample(float(excess[row]), sample)

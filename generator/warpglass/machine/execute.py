@@ -225,7 +225,7 @@ def result_of(
         stopped=stopped,
         blocks_executed=executed,
         counters=run.counters.columns(),
-        samples=run.counters.kept(),
+        samples=run.counters.kept(launch),
         findings=run.findings.finish(),
         buffers=tuple(_buffer(run, b) for b in arguments.buffers),
         traces=run.tracer.finish(program, launch),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONST", "GENERIC", "GLOBAL", "LOCAL", "PARAM", "SHARED", "Access", "check",
-    "count_access", "gather", "locate", "register_values", "resolve", "scatter", "trace_access", "visible",
+    "count_access", "gather", "locate", "register_values", "resolve", "scatter", "trace_access",
 ]  # fmt: skip
 
 #: Space codes of traces; PARAM and GENERIC never reach one.
@@ -270,17 +270,20 @@ def trace_access(
     if not group.traced:
         return
 
-    def addresses() -> Ints:
-        return visible(m, access, offset)
+    shift = offset + (m.arena.layout.global_base if access.space in (GLOBAL, CONST) else 0)
 
-    def words() -> npt.NDArray[np.uint32] | None:
+    def addresses(first: int, last: int) -> Ints:
+        # Virtual addresses of global memory, offsets in shared and local memory.
+        return access.own.reshape(-1)[first:last] + shift
+
+    def words(first: int, last: int) -> npt.NDArray[np.uint32] | None:
         if values is None:
             return None
         columns = []
         for value in values:
             if value is None:
                 return None
-            flat = np.broadcast_to(value, access.index.shape).reshape(-1)
+            flat = np.broadcast_to(value, access.index.shape).reshape(-1)[first:last]
             if flat.dtype.itemsize == 8:
                 columns.extend(
                     [
@@ -292,7 +295,8 @@ def trace_access(
                 columns.append(flat.astype(np.uint32))
         return _packed_words(columns, values)
 
-    m.tracer.access(m, group, access.on, kind, min(access.space, CONST), size, addresses, words)
+    dense = access.index.ndim == 2
+    m.tracer.access(m, group, access.on, kind, min(access.space, CONST), size, dense, addresses, words)
 
 
 def _packed_words(columns: list[Any], values: list[Any]) -> npt.NDArray[np.uint32]:
@@ -308,9 +312,3 @@ def _packed_words(columns: list[Any], values: list[Any]) -> npt.NDArray[np.uint3
             word |= column << np.uint32(8 * width * i)
         packed.append(word)
     return np.stack(packed, axis=1)
-
-
-def visible(m: Machine, access: Access, offset: int) -> Ints:
-    """Addresses to show, flat: virtual ones of global memory, offsets of shared and local memory."""
-    own = access.own.reshape(-1) + offset
-    return own + m.arena.layout.global_base if access.space in (GLOBAL, CONST) else own

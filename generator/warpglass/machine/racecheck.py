@@ -71,7 +71,8 @@ class RaceCheck:
         self.written: npt.NDArray[np.bool_] | None = None
         #: Offsets in every block's memory that are known to be written, so that reads need no look.
         self.ready = (0, 0)
-        self.reported: set[tuple[str, int]] = set()
+        self.writes = 0
+        self.tried = -1
 
     # -- logging -----------------------------------------------------------------------------------------
 
@@ -116,6 +117,7 @@ class RaceCheck:
         entry = Entry(kind, pc, units, shift, lanes, max(size // self.unit, 1))
         if kind != READ:
             self._written()[entry.spread()[0]] = True
+            self.writes += 1
         if m.cluster.size > 1 and access.remote:
             return
         self.log.append(entry)
@@ -233,6 +235,13 @@ class RaceCheck:
         if low >= self.ready[0] and high <= self.ready[1]:
             return
         written = self._written()
+        if self.writes != self.tried:
+            # Most kernels fill all of their memory before they read: one look, and reads cost nothing more.
+            self.tried = self.writes
+            if self._extend(m, 0, m.shared_bytes):
+                return
+        if not access.remote and self._extend(m, max(low, 0), min(high, m.shared_bytes)):
+            return
         units = (access.index.reshape(-1) + offset - m.shared_at) // self.unit
         lanes = access.lanes()
         if okay is not None:
@@ -243,7 +252,6 @@ class RaceCheck:
         for more in range(1, max(size // self.unit, 1)):
             fine = fine & written[units + more]
         if fine.all():
-            self._extend(m, max(low, 0), min(high, m.shared_bytes))
             return
         bad = ~fine
         own = (units[bad] * self.unit) % m.shared_stride
@@ -253,10 +261,12 @@ class RaceCheck:
             message="shared memory is read before anything was written there; it reads as zero",
         )  # fmt: skip
 
-    def _extend(self, m: Machine, low: int, high: int) -> None:
+    def _extend(self, m: Machine, low: int, high: int) -> bool:
         """Widen what is known to be written in every block by ``[low, high)``, if it is."""
         by_block = self._written().reshape(m.B, -1)
         first, last = low // self.unit, -(-high // self.unit)
-        if bool(by_block[:, first:last].all()):
-            touching = low <= self.ready[1] and high >= self.ready[0]
-            self.ready = (min(low, self.ready[0]), max(high, self.ready[1])) if touching else (low, high)
+        if low >= high or not bool(by_block[:, first:last].all()):
+            return False
+        touching = low <= self.ready[1] and high >= self.ready[0]
+        self.ready = (min(low, self.ready[0]), max(high, self.ready[1])) if touching else (low, high)
+        return True

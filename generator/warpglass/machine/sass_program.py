@@ -82,12 +82,6 @@ def lower_sass(
             lines.append(instruction.line)
             texts.append(instruction.text)
             opcodes.append(instruction.opcode)
-    last = len(ops)
-    # Whatever runs past the end of the code stops there instead of falling out of the list.
-    ops.append(StopOp(last, "execution ran past the end of the code", "fault"))
-    lines.append(lines[-1] if lines else 0)
-    texts.append("")
-    opcodes.append("")
     containers, specials, constants = file.extras()
     for op in ops:
         _place(op, file)

@@ -7,6 +7,7 @@ groups in one round, the block's rounds are stretched so that each warp issues o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,13 +36,14 @@ ACCESS_LIMIT = 96 << 20
 class Member:
     """The rows of one group that belong to one traced block."""
 
-    __slots__ = ("index", "recorder", "rows", "warps")
+    __slots__ = ("index", "order", "recorder", "rows", "warps")
 
     def __init__(self, recorder: Recorder, index: npt.NDArray[np.int64], rows: Ints, warps: Ints) -> None:
         self.recorder = recorder
         self.index = index  # positions in the group's rows
         self.rows = rows
         self.warps = warps
+        self.order = np.arange(rows.shape[0])
 
 
 class Tracer:
@@ -116,6 +118,7 @@ class Tracer:
             if recorder.full:
                 continue
             rows, base = member.rows, recorder.last
+            steps: Ints
             if wanted is not None or recorder.values_cut:
                 chosen = (0,) if recorder.values_cut and wanted is None else wanted or ()
                 keep = np.isin(member.warps, chosen)
@@ -124,13 +127,11 @@ class Tracer:
                 steps = base + np.flatnonzero(keep)
                 rows = rows[keep]
             else:
-                steps = base + np.arange(rows.shape[0])
+                steps = base + member.order
+            low, high = int(rows[0]), int(rows[-1]) + 1
             for dest in dests:
                 array = m.R[dest]
-                values = (
-                    array[rows[0] : rows[-1] + 1] if rows[-1] - rows[0] + 1 == rows.shape[0] else array[rows]
-                )
-                values = values.copy()
+                values = array[low:high].copy() if high - low == rows.shape[0] else array[rows]
                 recorder.values.append((recorder.count, dest, steps, values))
                 recorder.value_bytes += values.nbytes
             if recorder.value_bytes > RAW_LIMIT and not recorder.values_cut:
@@ -173,27 +174,36 @@ class Tracer:
         kind: int,
         space: int,
         size: int,
-        flat_at: Any,
-        data: Any,
+        dense: bool,
+        addresses: Callable[[int, int], Ints],
+        data: Callable[[int, int], npt.NDArray[np.uint32] | None],
     ) -> None:
-        """Record an access of ``group``: ``flat_at()`` gives addresses of ``on.flat``, ``data()`` words."""
+        """Record an access of ``group``.
+
+        ``addresses(first, last)`` and ``data(first, last)`` give addresses and words of a range of the lanes
+        on, which are all lanes of the rows of ``on`` if ``dense``.
+        """
         members: tuple[Any, ...] = group.traced or ()
         for member in members:
             recorder: Recorder = member.recorder
             if recorder.full or recorder.access_cut:
                 continue
             low, high = recorder.first_row * 32, (recorder.first_row + m.wpb) * 32
-            first, last = np.searchsorted(on.flat, (low, high))
-            if first == last:
+            lanes: Ints | None = None
+            if dense:
+                first, last = max(low - on.low * 32, 0), min(high, on.high * 32) - on.low * 32
+            else:
+                first, last = (int(x) for x in np.searchsorted(on.flat, (low, high)))
+            if first >= last:
                 continue
-            lanes = on.flat[first:last] - low
-            addresses = np.array(flat_at()[first:last], dtype=np.uint64)
-            words = data()
-            words = None if words is None else words[first:last]
+            if not dense:
+                lanes = on.flat[first:last] - low
+            at = addresses(first, last).astype(np.uint64)
+            words = data(first, last)
             recorder.accesses.append(
-                (recorder.last, kind, space, size, member.rows.shape[0], lanes, addresses, words)
+                (recorder.last, kind, space, size, member.rows.shape[0], lanes, at, words)
             )
-            recorder.access_bytes += addresses.nbytes * 2 + (0 if words is None else words.nbytes)
+            recorder.access_bytes += at.nbytes * 2 + (0 if words is None else words.nbytes)
             recorder.access_cut = recorder.access_bytes > ACCESS_LIMIT
 
     def barrier(self, m: Machine, group: Group, on: Selection, barrier: int, kind: int) -> None:

@@ -34,7 +34,7 @@ class Recorder:
         self.values: list[tuple[int, int, Ints, npt.NDArray[Any]]] = []
         self.value_bytes = 0
         self.values_cut = False
-        self.accesses: list[tuple[int, int, int, int, int, Ints, npt.NDArray[Any], Any]] = []
+        self.accesses: list[tuple[int, int, int, int, int, Ints | None, npt.NDArray[Any], Any]] = []
         self.access_bytes = 0
         self.access_cut = False
         self.events: list[tuple[int, int, int, int]] = []
@@ -197,7 +197,7 @@ def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
     fixed: list[tuple[int, int, int, int]] = []
     for step, kind, space, size, rows, lanes, _, words in recorder.accesses:
         each = 0 if words is None else words.shape[1]
-        if lanes.shape[0] == rows * 32:
+        if lanes is None or lanes.shape[0] == rows * 32:
             at, bits, live = np.arange(rows), np.full(rows, FULL, dtype=np.uint32), np.full(rows, 32)
         else:
             local = warp[step : step + rows]

@@ -363,6 +363,7 @@ def _half_bits(operand: Immediate, name: str) -> int:
 
 _SWIZZLES: dict[str, tuple[int, int]] = {
     "H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (0, 1), "H0_H1": (1, 0), "H0_NH1": (0, 1), "H1_NH0": (0, 1),
+    "H0": (0, 0), "H1": (1, 1),
 }  # fmt: skip
 
 
