@@ -39,6 +39,8 @@ export class App {
     /** @type {Map<string, string[]>} */
     this.split = new Map();
     this.writing = 0;
+    /** @type {Map<object, import('./data.js').WgRun>} */
+    this.measuredRuns = new Map();
   }
 
   /** @param {string} action @param {() => void} run */
@@ -59,6 +61,24 @@ export class App {
     const { isa } = this.store.get();
     const launch = this.launch();
     return launch?.runs.find((run) => run.isa === isa) ?? launch?.runs[launch.primary] ?? launch?.runs[0] ?? null;
+  }
+
+  /**
+   * Everything of the launch that has code: its runs, then what a profiler measured, in the form of a run.
+   * @returns {import('./data.js').WgRun[]}
+   */
+  codeRuns() {
+    const launch = this.launch();
+    const measured = launch?.measured?.code;
+    const code = measured ? this.report.profile?.codes[measured.code] : null;
+    if (!launch || !measured || !code) return launch?.runs ?? [];
+    let made = this.measuredRuns.get(measured);
+    if (!made) {
+      made = { isa: measured.isa, complete: true, code, profile: measured.profile, lines: measured.lines,
+        memory: [], branches: [], findings: [], buffers: [], traces: [] };
+      this.measuredRuns.set(measured, made);
+    }
+    return [...launch.runs, made];
   }
 
   rawTrace() {
@@ -150,7 +170,11 @@ export class App {
   choose(launch, isa) {
     const runs = this.report.launches[launch]?.runs ?? [];
     const run = runs.find((one) => one.isa === isa) ?? runs[this.report.launches[launch]?.primary] ?? runs[0];
-    if (!run) return;
+    if (!run) {
+      // A launch that was only measured has neither blocks nor steps.
+      if (this.report.launches[launch]) this.store.set({ launch, block: 0, warp: 0, step: 0, range: null });
+      return;
+    }
     const { block, warp } = this.store.get();
     const trace = run.traces.find((one) => one.index === block) ?? run.traces[0];
     const kept = trace && warp < trace.warps ? warp : 0;

@@ -61,7 +61,7 @@ export function codeLinked(links, key) {
   return linked;
 }
 
-/** @typedef {'executions' | 'sectors' | 'wavefronts' | 'divergence'} HeatColumn */
+/** @typedef {string} HeatColumn `executions`, `divergence`, or the name of a counter */
 
 /** @type {Array<{id: HeatColumn, label: string, help: string}>} */
 export const CODE_HEAT = [
@@ -71,6 +71,67 @@ export const CODE_HEAT = [
   { id: 'divergence', label: 'lanes off', help: 'share of the 32 lanes that were off, in percent' },
 ];
 
+/** Columns that only a profiler fills. @type {Array<{id: HeatColumn, label: string, help: string}>} */
+const CODE_HEAT_MEASURED = [
+  { id: 'samples', label: 'samples', help: 'samples of warps at the instruction' },
+  { id: 'sectors_excess', label: 'sectors, excess', help: '32-byte sectors beyond what the bytes need' },
+  { id: 'wavefronts_excess', label: 'wavefronts, excess', help: 'shared-memory wavefronts beyond the ideal' },
+];
+
+/**
+ * Whether a run can fill a heat column.
+ * @param {CodeRun} run
+ * @param {HeatColumn} column
+ */
+export function codeHas(run, column) {
+  return Boolean(run.profile[column === 'executions' ? 'warp_executed' : column === 'divergence' ? 'thread_executed' : column]);
+}
+
+/**
+ * The heat columns of a report: the executed ones, and what profiled launches add, stall reasons last.
+ * @param {import('./data.js').WgReport} report
+ */
+export function codeHeatColumns(report) {
+  /** @type {Set<string>} */
+  const found = new Set();
+  for (const launch of report.launches) {
+    for (const name of Object.keys(launch.measured?.code?.profile ?? {})) found.add(name);
+  }
+  const stalls = [...found].filter((name) => name.startsWith('stall_')).sort();
+  return [
+    ...CODE_HEAT,
+    ...CODE_HEAT_MEASURED.filter((column) => found.has(column.id)),
+    ...stalls.map((id) => ({ id, label: id.slice(6).replaceAll('_', ' '), help: 'samples of warps stalled for it' })),
+  ];
+}
+
+/**
+ * What the profiler counted at some instructions, in words; empty where nothing was measured there.
+ * @param {CodeRun[]} runs
+ * @param {Array<[number, number]>} places [run, pc]
+ */
+export function codeMeasured(runs, places) {
+  /** @type {Map<string, number>} */
+  const sums = new Map();
+  for (const [r, pc] of places) {
+    if (!runs[r].profile.samples && !runs[r].profile.sectors_excess) continue;
+    for (const [name, column] of Object.entries(runs[r].profile)) {
+      const value = column[pc];
+      if (value) sums.set(name, (sums.get(name) ?? 0) + value);
+    }
+  }
+  if (!sums.size) return '';
+  const stalls = [...sums].filter(([name]) => name.startsWith('stall_')).sort((a, b) => b[1] - a[1]).slice(0, 4);
+  /** @param {string} name @param {string} label */
+  const part = (name, label) => (sums.has(name) ? `${(sums.get(name) ?? 0).toLocaleString('en-US')} ${label}` : '');
+  const parts = [
+    part('samples', `samples${stalls.length ? ` (${stalls.map(([name, value]) => `${name.slice(6).replaceAll('_', ' ')} ${value.toLocaleString('en-US')}`).join(', ')})` : ''}`),
+    part('sectors', 'sectors'), part('sectors_excess', 'of them excess'),
+    part('wavefronts', 'shared wavefronts'), part('wavefronts_excess', 'of them excess'),
+  ];
+  return `; measured: ${parts.filter(Boolean).join(', ') || 'nothing'}`;
+}
+
 /**
  * A heat value of a row of counters, or null where it says nothing.
  * @param {(name: string) => number | null | undefined} counter
@@ -79,9 +140,9 @@ export const CODE_HEAT = [
  */
 export function codeHeatValue(counter, column) {
   const executed = counter('warp_executed');
-  if (executed === null || executed === undefined) return null;
-  if (column === 'executions') return executed;
+  if (column === 'executions') return executed ?? null;
   if (column === 'divergence') {
+    if (executed === null || executed === undefined) return null;
     const lanes = counter('thread_executed');
     return executed && lanes !== null && lanes !== undefined ? 100 * (1 - lanes / (32 * executed)) : null;
   }

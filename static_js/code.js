@@ -1,6 +1,6 @@
 // Code panes side by side: every line shows what other languages made of it.
 
-import { CODE_HEAT, codeHeat, codeHeatLevel, codeKey, codeLinked, codeLinks, codeSetters } from './code-core.js';
+import { codeHas, codeHeat, codeHeatColumns, codeHeatLevel, codeKey, codeLinked, codeLinks, codeMeasured, codeSetters } from './code-core.js';
 import { domButton, domCount, domReplace, domShort, el } from './dom.js';
 
 /**
@@ -23,7 +23,7 @@ class CodeView {
     /** @type {import('./code-core.js').HeatColumn} */
     this.column = 'executions';
     this.panes = [...root.querySelectorAll('.pane')].map((node) => this.pane(/** @type {HTMLElement} */ (node)));
-    this.links = codeLinks(app.launch()?.runs ?? []);
+    this.links = codeLinks(app.codeRuns());
     this.detail = el('p', { class: 'code-detail', role: 'status' });
     /** @type {Map<string, string[]>} which keys carry a mark, by class */
     this.marked = new Map();
@@ -177,7 +177,7 @@ class CodeView {
     const at = key.lastIndexOf(':');
     const source = this.app.source(key.slice(0, at));
     const found = this.links.at.get(key) ?? [];
-    const runs = this.app.launch()?.runs ?? [];
+    const runs = this.app.codeRuns();
     const counts = runs.flatMap((run, r) => {
       const mine = found.filter(([other]) => other === r);
       if (!mine.length) return [];
@@ -187,12 +187,12 @@ class CodeView {
     const chain = found.length === 1 ? runs[found[0][0]].code.instructions.inlined[found[0][1]] : null;
     const frames = (chain ?? []).map(([from, line]) => `${this.app.source(from)?.name ?? '?'}:${line}`);
     domReplace(this.detail, el('strong', {}, `${source?.name ?? ''}:${key.slice(at + 1)}`), ' ',
-      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '', this.waits(key));
+      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '', this.waits(key), codeMeasured(this.app.codeRuns(), found));
   }
 
   /** What a fixed instruction waits for; marks what set it. @param {string} key */
   waits(key) {
-    const runs = this.app.launch()?.runs ?? [];
+    const runs = this.app.codeRuns();
     const own = (this.links.at.get(key) ?? []).filter(([r, pc]) => this.links.isa[r][pc] === key);
     if (own.length !== 1) return '';
     const [r, pc] = own[0];
@@ -221,8 +221,10 @@ class CodeView {
 
   /** Numbers and colours of the heat column. */
   showHeat() {
-    const runs = this.app.launch()?.runs ?? [];
-    const current = this.app.run();
+    const runs = this.app.codeRuns();
+    // Source lines show the chosen run; what only the profiler counted comes from the measured one.
+    const chosen = this.app.run();
+    const current = chosen && codeHas(chosen, this.column) ? chosen : (runs.find((run) => codeHas(run, this.column)) ?? chosen);
     this.heat = new Map();
     for (const pane of this.panes) {
       if (pane.node.hidden) continue;
@@ -280,7 +282,7 @@ class CodeView {
   /** Panes of the selected launch only. */
   showLaunch() {
     const { launch } = this.app.store.get();
-    const isas = this.app.launch()?.runs ?? [];
+    const isas = this.app.codeRuns();
     this.links = codeLinks(isas);
     for (const pane of this.panes) {
       if (pane.kind === 'source') continue;
@@ -292,17 +294,18 @@ class CodeView {
   }
 
   tools() {
+    const columns = codeHeatColumns(this.app.report);
     const select = /** @type {HTMLSelectElement} */ (el('select', { id: 'wg-heat' },
-      ...CODE_HEAT.map((column) => el('option', { value: column.id }, column.label))));
+      ...columns.map((column) => el('option', { value: column.id }, column.label))));
     /** @param {import('./code-core.js').HeatColumn} column */
     const choose = (column) => {
       this.column = column;
       select.value = column;
       this.showHeat();
-      for (const head of this.root.querySelectorAll('.heat-name')) head.textContent = CODE_HEAT.find((one) => one.id === column)?.label ?? '';
+      for (const head of this.root.querySelectorAll('.heat-name')) head.textContent = columns.find((one) => one.id === column)?.label ?? '';
     };
     select.addEventListener('change', () => choose(/** @type {any} */ (select.value)));
-    this.app.on('heat', () => choose(CODE_HEAT[(CODE_HEAT.findIndex((one) => one.id === this.column) + 1) % CODE_HEAT.length].id));
+    this.app.on('heat', () => choose(columns[(columns.findIndex((one) => one.id === this.column) + 1) % columns.length].id));
     this.app.on('unfix', () => this.app.store.set({ line: null }));
     const files = this.panes.filter((pane) => pane.kind === 'source');
     const file = files.length > 1

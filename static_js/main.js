@@ -8,12 +8,17 @@ import { initFindings } from './findings.js';
 import { keysInstall, keysLabel } from './keys.js';
 import { initMemory } from './memory.js';
 import { initNav } from './nav.js';
+import { initLaunches } from './launches.js';
+import { initMetrics, initProfile } from './profile.js';
 import { initSchedule } from './schedule.js';
 import { initStepper } from './stepper.js';
 import { initTheme } from './theme.js';
 
 /** @type {Array<[string, (root: HTMLElement, app: App) => void]>} */
 const MAIN_SECTIONS = [
+  ['launches', initLaunches],
+  ['profile', initProfile],
+  ['metrics', initMetrics],
   ['findings', initFindings],
   ['code', initCode],
   ['stepper', initStepper],

@@ -18,7 +18,7 @@ from warpglass.report import custom, view
 from warpglass.report.bundle import bundle
 from warpglass.report.charts import packed_plotly
 from warpglass.report.json_writer import compact, plain
-from warpglass.report.pack import pack_report
+from warpglass.report.pack import gzip_bytes, pack_report
 from warpglass.report.schema import check_report
 from warpglass.report.sections import PAGE_ORDER, registry
 from warpglass.report.text import json_for_script, markup, visible
@@ -56,6 +56,12 @@ def _finalize(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
+def _gzip64(html: Markup) -> Markup:
+    """Packed HTML that the page unpacks when it is looked at."""
+    packed = gzip_bytes(str(html).encode("utf-8", "surrogatepass"))
+    return Markup(base64.b64encode(packed).decode("ascii"))  # noqa: S704 - base64 alphabet only
+
+
 @cache
 def environment() -> Environment:
     """The one Jinja environment: autoescape on, undefined names are errors."""
@@ -72,6 +78,7 @@ def environment() -> Environment:
     env.filters["dim"] = view.dim
     env.filters["odd"] = markup
     env.filters["script_json"] = lambda value: json_for_script(compact(plain(value)))
+    env.filters["gzip64"] = _gzip64
     env.filters["evidence_help"] = lambda kind: view.EVIDENCE_HELP.get(kind, "")
     return env
 

@@ -27,8 +27,21 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     """Panes of sources and of every launch's instructions, or None where no text is at hand."""
     sources = {source.get("id"): source for source in report.get("sources") or [] if source.get("text")}
     launches = report.get("launches") or []
+    measured = any((launch.get("measured") or {}).get("code") for launch in launches)
+    executed = any(launch.get("runs") for launch in launches)
+    launches = [_with_measured(report, launch) for launch in launches]
     panes = _source_panes(sources, launches) + _isa_panes(sources, launches)
-    return {"panes": panes} if panes else None
+    return {"panes": panes, "executed": executed, "measured": measured} if panes else None
+
+
+def _with_measured(report: Mapping[str, Any], launch: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A profiled launch with its measured code as if it were a run: panes ask for text and counts alone."""
+    code = (launch.get("measured") or {}).get("code")
+    if not code:
+        return launch
+    listing = report["profile"]["codes"][code["code"]]
+    run = {"isa": code["isa"], "code": listing, "profile": code["profile"], "lines": code["lines"]}
+    return {**launch, "runs": [*(launch.get("runs") or []), run]}
 
 
 def _source_panes(

@@ -1,11 +1,12 @@
-"""Every launch that was executed, the one the page opens with first."""
+"""Every launch that was executed or measured, the one the page opens with first."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpglass.report import view
+from warpglass.report.measured_view import Measured
 from warpglass.report.tiles import run_state
 from warpglass.report.words import verdict
 
@@ -17,7 +18,51 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     launches = report.get("launches") or []
     if not launches:
         return None
-    return {"rows": [_row(report, index, launch) for index, launch in enumerate(launches)]}
+    return {
+        "rows": [_row(report, index, launch) for index, launch in enumerate(launches)],
+        "executed": any(launch.get("runs") for launch in launches)
+        or not any(launch.get("measured") for launch in launches),
+        "measured": any(launch.get("measured") for launch in launches),
+        "ranges": _ranges(launches),
+    }
+
+
+#: Measured columns of the table: metric and head.
+MEASURED = (
+    ("gpu__time_duration.sum", "Duration"),
+    ("sm__throughput.avg.pct_of_peak_sustained_elapsed", "Compute"),
+    ("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", "Memory"),
+    ("sm__warps_active.avg.pct_of_peak_sustained_active", "Occupancy"),
+)
+
+
+def _measured(report: Mapping[str, Any], launch: Mapping[str, Any]) -> list[dict[str, Any]]:
+    if not launch.get("measured") or not report.get("profile"):
+        return []
+    measured = Measured(report, launch)
+    indexes = [measured.index(name) for name, _ in MEASURED]
+    return [measured.cell([] if index is None else [index]) for index in indexes]
+
+
+def _ranges(launches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """NVTX ranges as a tree: ``{"name", "children", "launches"}``, launches as (index, name)."""
+    root: dict[str, Any] = {"children": {}, "launches": []}
+    for index, launch in enumerate(launches):
+        for path in (launch.get("measured") or {}).get("nvtx") or []:
+            node = root
+            for part in str(path).split("/")[:32]:
+                node = node["children"].setdefault(part, {"children": {}, "launches": []})
+            node["launches"].append(
+                {"index": index, "href": view.fragment(index), "name": view.short_name(launch)}
+            )
+
+    def listed(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "children": listed(child), "launches": child["launches"]}
+            for name, child in node["children"].items()
+        ]
+
+    return listed(root)
 
 
 def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +85,8 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "warp_instructions": warp_instructions,
         "thread_instructions": threads,
         "state": run_state(run),
-        "run": _run_text(run),
+        "run": _run_text(run) if run is not None or not launch.get("measured") else "measured",
+        "measured": _measured(report, launch),
         "verdict": verdict(report, index, launch),
     }
 

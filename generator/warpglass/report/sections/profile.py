@@ -1,0 +1,198 @@
+"""What a profiler measured for each launch, laid out as the report's own section definitions say.
+
+Launches beyond the first few are packed in the page and unpacked when they are chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpglass.report import view
+from warpglass.report.measured_svg import roofline_svg, spark_svg
+from warpglass.report.measured_view import Measured, scaled
+from warpglass.report.measured_words import ranked_rules, stall_shares
+
+TITLE = "Profile"
+
+#: Launches whose tables stand in the HTML as they are; more would slow the page's opening.
+PLAIN_LAUNCHES = 1
+_HOT_LINES = 12
+_ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
+_THEORETICAL = "sm__maximum_warps_per_active_cycle_pct"
+
+Json = Mapping[str, Any]
+
+
+def context(report: Json) -> dict[str, Any] | None:
+    """Everything measured, a group a launch; None in a report without a profile."""
+    launches = report.get("launches") or []
+    profiled = [(i, launch) for i, launch in enumerate(launches) if launch.get("measured")]
+    if not profiled or not report.get("profile"):
+        return None
+    return {
+        "files": [_file(file) for file in report["profile"]["files"]],
+        "groups": [_group(report, i, launch, n >= PLAIN_LAUNCHES) for n, (i, launch) in enumerate(profiled)],
+        "comparable": len(profiled) > 1,
+    }
+
+
+def _file(file: Json) -> dict[str, Any]:
+    session = file.get("session") or {}
+    return {
+        "name": file["name"],
+        "launches": file["launches"],
+        "problems": file["problems"],
+        "versions": sorted((file.get("versions") or {}).items()),
+        "devices": file.get("devices") or [],
+        "session": [(key.replace("_", " "), str(value)) for key, value in sorted(session.items()) if value],
+    }
+
+
+def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]:
+    measured = Measured(report, launch)
+    data = launch["measured"]
+    sections = [measured.section(s) for s in report["profile"]["layouts"][data["layout"]]]
+    for section in sections:
+        for block in section["blocks"] if section else []:
+            if block["kind"] == "roofline":
+                block["svg"] = roofline_svg(block["roofline"])
+    return {
+        "index": index,
+        "lazy": lazy,
+        "nvtx": data["nvtx"],
+        "call_stack": data["call_stack"],
+        "sections": [s for s in sections if s is not None],
+        "rules": [_rule(report, index, rule) for rule in ranked_rules(launch)],
+        "stalls": _stalls(report, launch),
+        "lines": _hot_lines(report, index, launch),
+        "occupancy": _occupancy(measured, data["occupancy"]),
+        "timelines": [_timeline(series) for series in data["timelines"]],
+        "predicted": [_predicted(report, row) for row in data["predicted"]],
+        "code_note": (data["code"] or {}).get("note"),
+    }
+
+
+def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
+    places = []
+    for marker in rule["markers"][:12]:
+        if marker["source"] is not None and marker["line"]:
+            places.append(
+                {
+                    "href": view.fragment(index, line=(marker["source"], marker["line"])),
+                    "text": f"{view.source_name(report, marker['source'])}:{marker['line']}",
+                    "message": marker["message"],
+                }
+            )
+    severity = {"error": "critical", "warning": "warning", "optimization": "warning"}.get(rule["severity"], "info")
+    return {
+        "title": rule["title"] or rule["rule"],
+        "text": rule["text"],
+        "severity": severity,
+        "gain": None if rule["speedup"] is None else f"{rule['speedup']:.1f} %",
+        "scope": rule["scope"] or "",
+        "places": places,
+        "focus": [f"{name} = {view.num(value)}" for name, value, _ in rule["focus"] if value is not None],
+    }
+
+
+def _stalls(report: Json, launch: Json) -> list[dict[str, Any]]:
+    rows = stall_shares(report, launch)
+    total = sum(value for _, value in rows)
+    if not total:
+        return []
+    return [
+        {
+            "label": reason.replace("_", " "),
+            "text": f"{value:.3f}",
+            "share": 100 * value / total,
+            "percent": f"{100 * value / total:.1f} %",
+        }
+        for reason, value in rows
+        if value > 0
+    ]
+
+
+def _hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
+    """Source lines with most samples and what their warps waited for; SASS lines where there is no source."""
+    code = launch["measured"]["code"]
+    if not code or "samples" not in code["profile"]:
+        return []
+    rows = [row for row in code["lines"] if row.get("samples")]
+    if not rows:
+        listing = report["profile"]["codes"][code["code"]]
+        columns = code["profile"]
+        rows = [
+            {
+                "source": listing["source"],
+                "line": line,
+                **{name: column[pc] for name, column in columns.items() if column[pc]},
+            }
+            for pc, line in enumerate(listing["instructions"]["line"])
+            if columns["samples"][pc]
+        ]
+    total = sum(row["samples"] for row in rows)
+    rows = sorted(rows, key=lambda row: (-row["samples"], row["line"]))[:_HOT_LINES]
+    out = []
+    for row in rows:
+        reasons = sorted(
+            ((value, name.removeprefix("stall_")) for name, value in row.items() if name.startswith("stall_")),
+            key=lambda item: (-item[0], item[1]),
+        )
+        out.append(
+            {
+                "href": view.fragment(index, line=(row["source"], row["line"])),
+                "place": f"{view.source_name(report, row['source'])}:{row['line']}",
+                "text": view.num(row["samples"]),
+                "percent": f"{100 * row['samples'] / total:.1f} %" if total else "",
+                "share": 100 * row["samples"] / total if total else 0,
+                "reasons": ", ".join(f"{name.replace('_', ' ')} {view.num(value)}" for value, name in reasons[:3]),
+            }
+        )
+    return out
+
+
+def _occupancy(measured: Measured, own: Json | None) -> dict[str, Any] | None:
+    achieved, theoretical = measured.number(_ACHIEVED), measured.number(_THEORETICAL)
+    if achieved is None and theoretical is None and own is None:
+        return None
+    limits = []
+    for name, blocks in (own or {}).get("limits", {}).items():
+        if blocks is not None:
+            limits.append({"name": name, "blocks": blocks, "limits": name in own["limiters"] if own else False})
+    return {
+        "achieved": None if achieved is None else f"{achieved:.1f} %",
+        "theoretical": None if theoretical is None else f"{theoretical:.1f} %",
+        "own": None if own is None else f"{100 * own['warps'] / own['max_warps']:.1f} %",
+        "warps": None if own is None else f"{own['warps']} of {own['max_warps']} warps",
+        "limiters": ", ".join(own["limiters"]) if own else "",
+        "limits": limits,
+    }
+
+
+def _timeline(series: Json) -> dict[str, Any]:
+    known = [v for v in series["v"] if isinstance(v, (int, float))]
+    end = series["t"][-1] if series["t"] else (series["step"] or 0) * max(0, len(series["v"]) - 1)
+    top, unit = scaled(max(known, default=None), series["unit"])
+    length, length_unit = scaled(end, "ns")
+    return {
+        "group": series["group"],
+        "label": series["label"],
+        "svg": spark_svg(series),
+        "top": f"{top} {unit}".strip(),
+        "length": f"{length} {length_unit}",
+        "metric": series["metric"],
+    }
+
+
+def _predicted(report: Json, row: Json) -> dict[str, Any]:
+    difference = row["value"] - row["measured"]
+    share = f"{100 * difference / row['measured']:+.2f} %" if row["measured"] else ""
+    return {
+        "metric": row["metric"],
+        "predicted": view.num(row["value"]),
+        "measured": view.num(row["measured"]),
+        "difference": f"{difference:+,.0f}" if difference else "none",
+        "share": share if difference else "",
+        "evidence": row["evidence"],
+    }

@@ -1,0 +1,144 @@
+// Profiled launches: packed tables are unpacked when chosen, and compared with a baseline.
+
+import { dataBytes, dataInflate } from './data.js';
+import { el } from './dom.js';
+
+/**
+ * Unpacks what the server made for the shown launch. The HTML is the generator's own, escaped when it was made.
+ * @param {HTMLElement} root
+ * @param {number} launch
+ */
+async function profileUnpack(root, launch) {
+  const part = root.querySelector(`.per-launch[data-lazy][data-launch="${launch}"]`);
+  const packed = part?.querySelector('.lazy-html');
+  if (!part || !packed) return;
+  part.removeAttribute('data-lazy');
+  const html = new TextDecoder().decode(await dataInflate(dataBytes((packed.textContent ?? '').trim())));
+  const made = new DOMParser().parseFromString(html, 'text/html');
+  part.replaceChildren(...[...made.body.childNodes].map((node) => document.adoptNode(node)));
+}
+
+/**
+ * Values of a launch by metric.
+ * @param {import('./data.js').WgReport} report
+ * @param {number} launch
+ * @returns {Map<number, any>}
+ */
+export function profileValues(report, launch) {
+  const measured = report.launches[launch]?.measured;
+  const ids = measured && report.profile ? report.profile.sets[measured.set] : [];
+  return new Map(ids.map((id, i) => [id, measured?.values[i]]));
+}
+
+/**
+ * The launch that stands for `launch` in another report: the same kernel, as often before it.
+ * @param {import('./data.js').WgReport} report
+ * @param {number} launch
+ * @param {number} file
+ */
+export function profilePartner(report, launch, file) {
+  const name = report.launches[launch]?.kernel.name;
+  const own = report.launches[launch]?.measured?.file;
+  /** @param {number} where */
+  const same = (where) => report.launches.flatMap((one, i) => (one.measured?.file === where && one.kernel.name === name ? [i] : []));
+  const mine = same(own ?? -1);
+  const theirs = same(file);
+  return theirs[Math.min(mine.indexOf(launch), theirs.length - 1)] ?? null;
+}
+
+/**
+ * How a value differs: text and direction, null where it cannot be said.
+ * @param {any} value
+ * @param {any} base
+ */
+export function profileDelta(value, base) {
+  if (typeof value !== 'number' || typeof base !== 'number') return null;
+  if (value === base) return { text: '±0', way: '' };
+  const way = value > base ? 'up' : 'down';
+  if (base === 0) return { text: 'from 0', way };
+  const share = (100 * (value - base)) / Math.abs(base);
+  const text = Math.abs(share) >= 1000 ? `×${(value / base).toPrecision(3)}` : `${share > 0 ? '+' : '−'}${Math.abs(share).toPrecision(3)} %`;
+  return { text, way };
+}
+
+/** The baseline that was chosen: `launch:3`, `file:1` or nothing. */
+let profileBaseline = '';
+
+/**
+ * Writes the differences into the cells of the shown launch.
+ * @param {HTMLElement} root
+ * @param {import('./app.js').App} app
+ */
+function profileCompare(root, app) {
+  const { launch } = app.store.get();
+  const part = root.querySelector(`.per-launch[data-launch="${launch}"]`);
+  if (!part) return null;
+  for (const old of part.querySelectorAll('.delta')) old.remove();
+  const [kind, number] = profileBaseline.split(':');
+  if (!kind) return null;
+  const base = kind === 'launch' ? Number(number) : profilePartner(app.report, launch, Number(number));
+  if (base === null || base === launch) return base;
+  const [mine, theirs] = [profileValues(app.report, launch), profileValues(app.report, base)];
+  for (const cell of part.querySelectorAll('td[data-m]')) {
+    const metric = Number(/** @type {HTMLElement} */ (cell).dataset.m);
+    const delta = metric < 0 ? null : profileDelta(mine.get(metric), theirs.get(metric));
+    if (delta) cell.append(el('span', { class: `delta ${delta.way}`, title: `baseline: ${theirs.get(metric)}` }, delta.text));
+  }
+  return base;
+}
+
+/** @param {HTMLElement} root @param {import('./app.js').App} app */
+export function initProfile(root, app) {
+  const { launches, profile } = app.report;
+  const select = /** @type {HTMLSelectElement | null} */ (root.querySelector('#wg-baseline'));
+  const note = root.querySelector('#wg-baseline-note');
+  if (select && profile) {
+    if (profile.files.length > 1) {
+      select.append(el('optgroup', { label: 'Whole reports, launch by launch' },
+        ...profile.files.map((file, i) => el('option', { value: `file:${i}` }, file.name))));
+    }
+    select.append(el('optgroup', { label: 'Launches' }, ...launches.flatMap((launch, i) => (launch.measured
+      ? [el('option', { value: `launch:${i}` }, `${i + 1}. ${launch.label || launch.kernel.bare} (${profile.files[launch.measured.file]?.name ?? ''})`)] : []))));
+  }
+  const show = async () => {
+    const { launch } = app.store.get();
+    const parts = ['profile', 'metrics'].map((id) => document.getElementById(`sec-${id}`));
+    for (const part of parts) if (part) await profileUnpack(part, launch);
+    const bases = parts.map((part) => (part ? profileCompare(part, app) : null));
+    const base = bases[0];
+    if (note) {
+      note.textContent = !profileBaseline ? '' : base === null || base === undefined ? 'no such kernel in the baseline'
+        : base === launch ? 'this launch is the baseline itself' : `differences to launch ${base + 1}`;
+    }
+    document.dispatchEvent(new CustomEvent('wg-profile-shown'));
+  };
+  select?.addEventListener('change', () => {
+    profileBaseline = select.value;
+    void show();
+  });
+  app.store.subscribe((_, changed) => {
+    if (changed.has('launch')) void show();
+  });
+  void show();
+}
+
+/** @param {HTMLElement} root */
+export function initMetrics(root) {
+  const search = /** @type {HTMLInputElement | null} */ (root.querySelector('#wg-metric-search'));
+  const found = root.querySelector('#wg-metric-found');
+  if (!search) return;
+  const filter = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const part = root.querySelector('.per-launch:not([hidden])');
+    const rows = /** @type {HTMLTableRowElement[]} */ ([...(part?.querySelectorAll('tbody tr') ?? [])]);
+    let shown = 0;
+    for (const row of rows) {
+      const text = (row.textContent ?? '').toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      if (!row.hidden) shown++;
+    }
+    if (found) found.textContent = words.length ? `${shown} of ${rows.length}` : '';
+  };
+  search.addEventListener('input', filter);
+  document.addEventListener('wg-profile-shown', filter);
+}
