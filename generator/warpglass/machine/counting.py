@@ -136,17 +136,17 @@ def count_shared(m: Machine, pc: int, access: Access, offset: int, size: int, ok
             int((counts.live > 0).sum()), 0, 0, int(counts.wavefronts.sum()), int(counts.ideal.sum()),
             int(counts.broadcast.sum()), int(counts.live.sum()) * size, int(counts.addresses.sum()) * size,
         )  # fmt: skip
-        known = (sums, counts.wavefronts, counts.ideal)
+        waves, ideal = counts.wavefronts, counts.ideal
+        # The rows that samples show are kept too: other instructions with this pattern show the same ones.
+        chosen = np.array(sorted({int((waves - ideal).argmax()), int((waves > 0).argmax())}))
+        known = (sums, chosen, waves[chosen], ideal[chosen])
         if okay is None:
             access.detail[key] = known
         _sample(m, pc, access, rows, mask, size, None, None, counts.wavefronts, counts.ideal)
     elif (pc, "first") not in m.counters.samples:
-        _, waves, ideal = known
-        # The pattern is known from another instruction: only the rows to be shown are worked out.
-        picks = {int((waves - ideal).argmax()), int((waves > 0).argmax())}
-        chosen = np.array(sorted(picks))
+        _, chosen, waves, ideal = known
         rows, mask = _some_rows(access, offset, chosen)
-        _sample(m, pc, access, rows, mask, size, None, None, waves[chosen], ideal[chosen], chosen)
+        _sample(m, pc, access, rows, mask, size, None, None, waves, ideal, chosen)
     _add(m, pc, known[0])
 
 

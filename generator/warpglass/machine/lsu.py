@@ -62,8 +62,8 @@ class Access:
         self.low_bits = int(np.bitwise_or.reduce(own.reshape(-1) & 31))
         self.scaled: dict[int, Ints] = {0: index}
         self.counts: dict[tuple[int, int], tuple[int, ...]] = {}
-        #: Sums and rows of wavefronts by (size, offset within the alignment).
-        self.detail: dict[tuple[int, int], tuple[tuple[int, ...], Ints, Ints]] = {}
+        #: Sums, rows worth showing, their wavefronts and phases, by (size, offset within the alignment).
+        self.detail: dict[tuple[int, int], tuple[tuple[int, ...], Ints, Ints, Ints]] = {}
         self._lanes: Ints | None = None
         self._shadow: Ints | None = None
 

@@ -6,7 +6,7 @@ instruction that share no warp are put together; lanes of one warp meet at joins
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from warpglass.machine.spin import SpinWatch
 from warpglass.machine.stacks import CallStacks
 from warpglass.machine.state import State
 from warpglass.machine.warp_sync import WarpSync
+
+if TYPE_CHECKING:
+    from warpglass.machine.sass_convergence import Meetings
 
 __all__ = ["Machine", "StopRun"]
 
@@ -51,6 +54,8 @@ class Machine(State):
         self.cluster = ClusterBarrier(self)
         self.copies = AsyncCopies(self)
         self.mbarriers = Mbarriers()
+        #: Where lanes of SASS meet again; None until the first one waits.
+        self.meetings: Meetings | None = None
         self.current_pc = 0
         self.races = RaceCheck(self)
         self.placed: list[Group] = []
@@ -192,7 +197,7 @@ class Machine(State):
                 if self.round % self.spin.period == 0:
                     if self.joins.open:
                         self.spin.look()
-                    if self.spin.stuck():
+                    if self.spin.stuck() and not self._let_go():
                         return False
         return self.live == 0
 
@@ -252,15 +257,27 @@ class Machine(State):
             self.warp_sync.unblock(self)
             if not self.placed:
                 self.mbarriers.unblock(self)
+            if not self.placed:
+                self._let_go()
         self.groups = self._regroup(self.placed)
         self.placed = []
         if not self.groups:
             self._deadlock()
         return True
 
+    def _let_go(self) -> bool:
+        """Let lanes go on that wait where they need not; whether there were any."""
+        held = self.meetings
+        if held is None or not held.force(self):
+            return False
+        self.groups = self._regroup([*self.groups, *self.placed])
+        self.placed = []
+        return True
+
     def _deadlock(self) -> None:
         parts, pcs = self.barriers.explain()
-        for unit in (self.warp_sync, self.cluster, self.mbarriers):
+        units = (self.warp_sync, self.cluster, self.mbarriers)
+        for unit in units if self.meetings is None else (*units, self.meetings):
             parts += unit.explain(self, pcs)
         shown = "; ".join(parts[:6]) + (f"; and {len(parts) - 6} more" if len(parts) > 6 else "")
         pc = max(pcs, key=lambda p: pcs[p]) if pcs else None

@@ -120,10 +120,46 @@ def _fair_rounds(rounds: Ints, warp: Ints) -> Ints:
 def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOptions) -> RegisterWrites | None:
     if not recorder.values:
         return None
-    steps = np.concatenate([v[2] for v in recorder.values])
-    words_of = np.repeat([_words(v[3]) for v in recorder.values], [v[2].shape[0] for v in recorder.values])
-    warps = warp[steps]
-    by_warp = np.bincount(warps, weights=words_of)
+    # Entries of one word layout are worked on together; where their words lie is free.
+    groups: dict[int, list[tuple[int, int, Ints, npt.NDArray[Any]]]] = {}
+    for entry in recorder.values:
+        groups.setdefault(_words(entry[3]), []).append(entry)
+    steps, registers, lengths, words = [], [], [], []
+    for width, entries in sorted(groups.items()):
+        steps.append(np.concatenate([e[2] for e in entries]))
+        registers.append(np.repeat([e[1] for e in entries], [e[2].shape[0] for e in entries]))
+        lengths.append(np.full(steps[-1].shape[0], width))
+        words.append(_as_words(np.concatenate([e[3] for e in entries])))
+    step, register, length = (np.concatenate(c) for c in (steps, registers, lengths))
+    starts = np.cumsum(length) - length
+    chosen, complete, room = _within_budget(np.bincount(warp[step], weights=length), options)
+    # What a wait brought was written down when the wait ended, but belongs to the step that began it.
+    order = np.argsort(step, kind="stable")
+    order = order[np.isin(warp[step[order]], chosen)]
+    if not complete:
+        order = order[np.cumsum(length[order]) <= max(room, 64)]
+    flat = np.concatenate([w.reshape(-1) for w in words])
+    if order.shape[0] < step.shape[0]:
+        flat = np.concatenate(
+            [np.zeros(0, np.uint32), *(flat[starts[i] : starts[i] + length[i]] for i in order)]
+        )
+        offset = np.cumsum(length[order]) - length[order]
+    else:
+        offset = starts[order]
+    return RegisterWrites(
+        names=program.register_names,
+        types=program.register_types,
+        step=step[order].astype(np.uint32),
+        register=register[order].astype(np.uint32),
+        offset=offset.astype(np.uint32),
+        words=flat,
+        warps=tuple(chosen),
+        complete=complete and not recorder.full,
+    )
+
+
+def _within_budget(by_warp: npt.NDArray[Any], options: RunOptions) -> tuple[list[int], bool, int]:
+    """Warps whose values are kept, whether all of theirs fit, and the words there is room for."""
     room = options.value_budget * PACKED // 4
     chosen: list[int] = []
     used = 0
@@ -132,46 +168,10 @@ def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOption
         if used > room:
             break
         chosen.append(index)
-    complete = bool(chosen)
-    if not chosen:
-        # Even one warp's values are too many: its first ones, marked as cut.
-        chosen = [int(np.flatnonzero(by_warp)[0])]
-    keep_warp = np.isin(np.arange(by_warp.shape[0]), chosen)
-    whole = bool(keep_warp[by_warp > 0].all())
-    out_step: list[Ints] = []
-    out_words: list[npt.NDArray[np.uint32]] = []
-    registers: list[int] = []
-    filled = 0
-    for _, register, at, values in recorder.values:
-        if not whole:
-            keep = keep_warp[warp[at]]
-            if not keep.any():
-                continue
-            at, values = at[keep], values[keep]
-        words = _as_words(values)
-        filled += words.size
-        if filled > max(room, 64):
-            complete = False
-            break
-        out_step.append(at)
-        registers.append(register)
-        out_words.append(words)
-    rows = [w.shape[0] for w in out_words]
-    lengths = np.repeat(np.array([w.shape[1] for w in out_words], dtype=np.int64), rows)
-    empty = np.zeros(0, dtype=np.uint32)
-    step_column = np.concatenate(out_step).astype(np.uint32) if out_step else empty
-    # What a wait brought was written down when the wait ended, but belongs to the step that began it.
-    order = np.argsort(step_column, kind="stable")
-    return RegisterWrites(
-        names=program.register_names,
-        types=program.register_types,
-        step=step_column[order],
-        register=np.repeat(np.array(registers, dtype=np.uint32), rows)[order],
-        offset=(np.cumsum(lengths) - lengths).astype(np.uint32)[order],
-        words=np.concatenate([w.reshape(-1) for w in out_words]) if out_words else empty,
-        warps=tuple(chosen),
-        complete=complete and not recorder.full,
-    )
+    if chosen:
+        return chosen, True, room
+    # Even one warp's values are too many: its first ones, marked as cut.
+    return [int(np.flatnonzero(by_warp)[0])], False, room
 
 
 def _words(values: npt.NDArray[Any]) -> int:
@@ -195,10 +195,13 @@ def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
     masks: list[Bits] = []
     counts: list[Ints] = []
     fixed: list[tuple[int, int, int, int]] = []
+    whole: dict[int, tuple[Ints, Bits, Ints]] = {}
     for step, kind, space, size, rows, lanes, _, words in recorder.accesses:
         each = 0 if words is None else words.shape[1]
         if lanes is None or lanes.shape[0] == rows * 32:
-            at, bits, live = np.arange(rows), np.full(rows, FULL, dtype=np.uint32), np.full(rows, 32)
+            if rows not in whole:
+                whole[rows] = (np.arange(rows), np.full(rows, FULL, dtype=np.uint32), np.full(rows, 32))
+            at, bits, live = whole[rows]
         else:
             local = warp[step : step + rows]
             weights = (np.int64(1) << (lanes & 31)).astype(np.float64)
