@@ -32,12 +32,12 @@ from warpglass.sass.operands import (
 
 BASE = 0x10000000
 DTYPES = {"pred": np.bool_, "b32": np.uint32}
-QUIET = ("NOP", "BSSY", "BSYNC", "WARPSYNC", "YIELD", "ENDCOLLECTIVE", "BMOV", "DEPBAR")
+QUIET = ("NOP", "BSSY", "BSYNC", "WARPSYNC", "YIELD", "ENDCOLLECTIVE", "BMOV", "DEPBAR", "BREAK")
 
 
-@lru_cache(maxsize=64)
-def assemble(ptx: str, arch: str) -> bytes:
-    """A cubin of the PTX text."""
+@lru_cache(maxsize=16)
+def assemble(ptx: str, arch: str) -> sass.Module:
+    """The machine code of the PTX text."""
     tool = shutil.which("ptxas")
     if tool is None:
         pytest.skip("ptxas is missing")
@@ -49,14 +49,13 @@ def assemble(ptx: str, arch: str) -> bytes:
         )
         if done.returncode:
             raise RuntimeError(done.stdout.decode() + done.stderr.decode())
-        return image.read_bytes()
+        return sass.load(image.read_bytes())
 
 
 class Evaluator:
-    """Runs ``kernel`` of a cubin with ``args``: uint8 arrays are buffers and are changed in place."""
+    """Runs ``kernel`` with ``args``: arrays are buffers and are changed in place."""
 
-    def __init__(self, image: bytes, kernel: str, threads: int, args: list[np.ndarray | int]) -> None:
-        module = sass.load(image)
+    def __init__(self, module: sass.Module, kernel: str, threads: int, args: list[np.ndarray | int]) -> None:
         function = next(f for f in module.functions if f.name == kernel)
         self.module, self.function = module, function
         self.sm = module.sm or 0
@@ -183,6 +182,10 @@ class Evaluator:
         if any(m in ("U", "DIV", "CONV") for m in i.modifiers):
             return  # all lanes of a warp stay together here
         where = i.operands[-1]
+        for condition in i.operands[:-1]:
+            if isinstance(condition, Predicate | UniformPredicate):
+                value = self.read(type(condition)(condition.index), "pred")
+                on = on & (np.broadcast_to(value, self.shape) ^ condition.negated)
         self.pc[on] = where.target if isinstance(where, Label) else int(where.value)  # type: ignore[union-attr]
 
     _call = _bra
@@ -260,8 +263,8 @@ class Evaluator:
             self.memory[place[on][:, None] + 4 * k + np.arange(size)] = raw
 
 
-def evaluate(image: bytes, kernel: str, threads: int, args: list[np.ndarray | int]) -> set[str]:
+def evaluate(module: sass.Module, kernel: str, threads: int, args: list[np.ndarray | int]) -> set[str]:
     """Run to the end; the opcodes met."""
-    machine = Evaluator(image, kernel, threads, args)
+    machine = Evaluator(module, kernel, threads, args)
     machine.run()
     return machine.opcodes

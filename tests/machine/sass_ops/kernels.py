@@ -1,23 +1,27 @@
 """One-thread-per-row PTX kernels around a few instructions, and rows of operands worth trying.
 
-Row ``i`` is sixteen 32-bit words: a0 to a7 are read as ``%r0`` to ``%r7`` (also as the pairs ``%d0`` to ``%d3``,
-floats ``%f0`` to ``%f7``, doubles ``%e0`` to ``%e3``), and the results are ``%r8`` to ``%r15`` (pairs ``%d4`` to
-``%d7``), stored as words 8 to 15.
+A row is sixteen 32-bit words: the first eight are read as ``%r0`` to ``%r7`` (also as the pairs ``%d0`` to
+``%d3``, floats ``%f0`` to ``%f7``, doubles ``%e0`` to ``%e3``), the results are stored as words 8 to 15.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 import warpglass
 from machine.sass_ops.evaluator import assemble, evaluate
 
-ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120")
+#: The first two are tested always, the others with the slow tests.
+ARCHES = ("sm_80", "sm_120", "sm_75", "sm_86", "sm_89", "sm_90a", "sm_100a")
 
-HEAD = """.version 8.7
+MODULE = """.version 8.7
 .target {arch}
 .address_size 64
-.visible .entry k(.param .u64 .ptr .global p)
+"""
+HEAD = """.visible .entry {name}(.param .u64 .ptr .global p)
 {{
 .reg .b64 %d<16>; .reg .b32 %r<32>; .reg .f32 %f<32>; .reg .f64 %e<16>; .reg .b64 %a<3>;
 .reg .pred %p<8>; .reg .b16 %h<16>; .reg .b64 %t<16>; .reg .b32 %s<16>;
@@ -35,9 +39,9 @@ mov.b32 %f4, %r4; mov.b32 %f5, %r5; mov.b32 %f6, %r6; mov.b32 %f7, %r7;
 TAIL = "\nret;\n}}\n"
 
 
-def kernel(body: str, outputs: str, arch: str) -> str:
-    """PTX text; ``outputs`` names result registers in order: r (32 bits), f, d (64 bits), e, h (16 bits), p."""
-    text = HEAD.format(arch=arch) + body
+def kernel(body: str, outputs: str, name: str = "k") -> str:
+    """An entry; ``outputs`` names result registers: r, f (32 bits), d, e (64), h (16), p (predicates)."""
+    text = HEAD.format(name=name) + body
     at = 32
     for name in outputs.split():
         kind = name[1]
@@ -63,9 +67,9 @@ INTEGERS = (
     0xFFFFFFFF, 0xFFFFFFFE, 0x12345678, 0xDEADBEEF, 0x00FF00FF, 0x55555555,
 )  # fmt: skip
 SINGLES = (
-    0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x3F7FFFFF, 0x40490FDB,
-    0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x4B000001, 0xCF000000, 0x4F7FFFFF, 0x5F000000,
-    0x3F000000, 0xC0200000, 0x33800000, 0x1F800000, 0x60800000,
+    0x00000000, 0x80000000, 0x00000001, 0x807FFFFF, 0x00800000, 0x3F800000, 0xBF800000, 0x3F7FFFFF,
+    0x40490FDB, 0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0x4B000001, 0xCF000000,
+    0x4F7FFFFF, 0x5F000000, 0x3F000000, 0xC0200000, 0x33800000, 0x1F800000, 0x60800000,
 )  # fmt: skip
 DOUBLES = (
     0x0000000000000000, 0x8000000000000000, 0x3FF0000000000000, 0xBFF0000000000000, 0x0000000000000001,
@@ -124,13 +128,33 @@ def rows(kind: str, count: int = 256, seed: int = 1) -> np.ndarray:
     return out
 
 
-def both(body: str, outputs: str, arch: str, data: np.ndarray) -> tuple[np.ndarray, np.ndarray, set[str]]:
-    """Result words ``[count, 8]`` of PTX and of machine code, and the opcodes met."""
-    text = kernel(body, outputs, arch)
+Cases = dict[str, tuple[str, ...]]
+
+
+def both(cases: Cases, name: str, arch: str) -> tuple[np.ndarray, np.ndarray, set[str]]:
+    """Result words ``[rows, 8]`` of a case in PTX and in machine code, and the opcodes met.
+
+    A case is the PTX body, the result registers and the kind of operands. All cases that an architecture
+    knows are assembled at once.
+    """
+    entries = {case: f"k{place}" for place, case in enumerate(cases)}
+    head = MODULE.format(arch=arch)
+    text = head + "\n".join(kernel(c[0], c[1], entries[case]) for case, c in cases.items())
+    body, outputs, kind = cases[name]
+    data = rows(kind, seed=len(name))
     count = data.shape[0]
-    result = warpglass.run(text, grid=1, block=count, args=[data.copy()])
+    result = warpglass.run(head + kernel(body, outputs), kernel="k", grid=1, block=count, args=[data.copy()])
     assert result.complete, result.stop
     expected = result.buffers[0].array.reshape(count, 16)
     got = data.copy()
-    opcodes = evaluate(assemble(text, arch), "k", count, [got])
+    opcodes = evaluate(assemble(text, arch), entries[name], count, [got])
     return expected[:, 8:], got[:, 8:], opcodes
+
+
+def chosen(table: Callable[[str], Cases]) -> list[object]:
+    """Parameters (case, architecture) of every case that ``table`` gives for an architecture."""
+    return [
+        pytest.param(name, arch, marks=[] if place < 2 else [pytest.mark.slow])
+        for place, arch in enumerate(ARCHES)
+        for name in table(arch)
+    ]

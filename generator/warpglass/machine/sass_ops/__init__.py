@@ -11,6 +11,7 @@ from __future__ import annotations
 from warpglass.machine.sass_ops import (
     compare,
     conversion,
+    extremes,
     floating,
     integer,
     lanes,
@@ -26,6 +27,7 @@ __all__ = ["LaneOp", "WarpOp", "knows", "lower"]
 
 _TABLES: tuple[Table, ...] = (
     integer.TABLE,
+    extremes.TABLE,
     logic.TABLE,
     compare.TABLE,
     floating.TABLE,

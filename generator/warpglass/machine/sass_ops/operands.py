@@ -18,6 +18,7 @@ import numpy as np
 
 from warpglass.machine.numeric import half
 from warpglass.machine.numeric.bits import Array
+from warpglass.machine.numeric.convert import float_to_float
 from warpglass.machine.numeric.formats import FORMATS, round_f64
 from warpglass.machine.numeric.integer import absolute
 from warpglass.machine.sass_ops.model import Source
@@ -35,8 +36,8 @@ from warpglass.sass.operands import (
 
 __all__ = [
     "Arg", "Fix", "Parts", "complemented", "constant", "double", "half_pair", "half_sources", "immediate",
-    "integer", "is_null", "is_predicate", "is_register", "predicate", "selected", "single", "split",
-    "unsigned", "wide", "word",
+    "integer", "is_null", "is_predicate", "is_register", "is_signed", "is_value", "predicate", "selected",
+    "single", "split", "unsigned", "wide", "word",
 ]  # fmt: skip
 
 Fix = Callable[..., Array]
@@ -83,6 +84,17 @@ def is_null(operand: Operand) -> bool:
         isinstance(operand, Register | UniformRegister | Predicate | UniformPredicate)
         and operand.index is None
     )
+
+
+def is_value(arg: Arg, value: int) -> bool:
+    """Whether the argument is this constant."""
+    operand = arg.operands[0]
+    return arg.fix is None and isinstance(operand, Immediate) and operand.value == value
+
+
+def is_signed(instruction: Instruction) -> bool:
+    """Whether an integer operation is signed: where it is not, ``.U32`` or ``.U64`` stands in its name."""
+    return not any(part in ("U32", "U64") for part in instruction.modifiers)
 
 
 def split(instruction: Instruction) -> Parts:
@@ -393,6 +405,13 @@ def half_pair(operand: HalfOperand, name: str, instruction: Instruction | None =
             return joined
 
         steps.append(arrange)
+    if "F32" in operand.suffixes:
+        # A single in place of the pair: cut to the format (ptxas converts so where it must round to zero).
+        def cut(a: Array) -> Array:
+            low = float_to_float(a, "f32", name, "rz").astype(np.uint32)
+            return low | (low << _U32(16))
+
+        steps.append(cut)
     if operand.absolute:
         steps.append(lambda a: a & _U32(0x7FFF7FFF))
     if operand.negated:

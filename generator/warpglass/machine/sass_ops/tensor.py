@@ -6,10 +6,10 @@ import numpy as np
 
 from warpglass.machine.numeric import mma
 from warpglass.machine.numeric.bits import Array
-from warpglass.machine.ptx_ops.opcode import container, parse_opcode
+from warpglass.machine.ptx_ops.opcode import parse_opcode
 from warpglass.machine.ptx_ops.tensor import TABLE as PTX
 from warpglass.machine.sass_ops.model import Source
-from warpglass.machine.sass_ops.operands import Arg, double, integer, split, word
+from warpglass.machine.sass_ops.operands import Arg, double, split, word
 from warpglass.machine.sass_ops.wiring import Lowered, Out, Table, out32, warp
 from warpglass.sass.model import Instruction
 from warpglass.sass.operands import Operand, Register
@@ -18,7 +18,7 @@ __all__ = ["TABLE"]
 
 _TYPES = {
     "F16": "f16", "BF16": "bf16", "TF32": "tf32", "E4M3": "e4m3", "E5M2": "e5m2", "S8": "s8", "U8": "u8",
-    "S4": "s4", "U4": "u4",
+    "S4": "s4", "U4": "u4", "E3M2": "e3m2", "E2M3": "e2m3", "E2M1": "e2m1",
 }  # fmt: skip
 _SHAPES = {
     "1684": "m16n8k4", "1688": "m16n8k8", "16816": "m16n8k16", "16832": "m16n8k32", "16864": "m16n8k64",
@@ -39,85 +39,75 @@ def _run(operand: Operand, count: int, f64: bool) -> list[Arg]:
     return found
 
 
-def _product(i: Instruction, text: str) -> Lowered | None:
-    """The meaning of PTX's ``mma`` on SASS registers D, A, B, C."""
+def _count(elements: int, kind: str) -> int:
+    """Registers (pairs for f64) a lane gives to a matrix."""
+    return elements // 32 // max(1, 32 // mma.ELEMENT_BITS[kind])
+
+
+def _product(
+    i: Instruction, shape: str, kinds: tuple[str, str, str, str], modifiers: str = "", tail: str = ""
+) -> Lowered | None:
+    """PTX's ``mma`` of this shape and these types of D, A, B, C, on SASS registers."""
     p = split(i)
-    if any(m == "SP" for m in i.modifiers) or len(p.sources) != 3:
+    dest = p.dest
+    if "SP" in i.modifiers or len(p.sources) != 3 or not isinstance(dest, Register) or dest.index is None:
         return None
-    meaning = PTX["mma", "*"](parse_opcode(text), ())
+    m, rest = shape[1:].split("n")
+    n, k = rest.split("k")
+    sizes = (int(m) * int(n), int(m) * int(k), int(k) * int(n), int(m) * int(n))
+    counts = tuple(_count(size, kind) for size, kind in zip(sizes, kinds, strict=True))
+    words = tuple("r" if count == 1 else f"v{count}" for count in counts)
+    text = f"mma.sync.aligned.{shape}.row.col{modifiers}.{'.'.join(kinds)}{tail}"
+    meaning = PTX["mma", "*"](parse_opcode(text), words)
     if meaning is None:
         return None
-    formats = list(meaning.sources)
-    f64 = formats[0] == "f64"
-    # The C fragment is as long as D unless their types differ; A and B share what is left.
-    c_count = len(meaning.dests)
-    rest = len(formats) - c_count
-    a_count, b_count = _ab(rest, text)
-    counts = (a_count, b_count, c_count)
-    args = [a for s, n in zip(p.sources, counts, strict=True) for a in _run(s, n, f64)]
-    dest = p.dest
-    if not isinstance(dest, Register) or dest.index is None:
-        return None
-    step = 2 if f64 else 1
+    f64 = kinds[0] == "f64"
+    args = [a for s, n_ in zip(p.sources, counts[1:], strict=True) for a in _run(s, n_, f64)]
     outs = [
-        Out(Register(dest.index + step * k), "b64") if f64 else out32(Register(dest.index + k))
-        for k in range(len(meaning.dests))
+        Out(Register(dest.index + 2 * place), "b64") if f64 else out32(Register(dest.index + place))
+        for place in range(counts[0])
     ]
-    assert all(container(f) in ("b32", "b64") for f in formats)
     return warp(outs, args, meaning.fn)
 
 
-def _ab(rest: int, text: str) -> tuple[int, int]:
-    """Registers of A and B: A has m rows, B eight columns, of the same k and width."""
-    rows = 2 if ".m16" in text else 1
-    b = rest // (rows + 1)
-    return rest - b, b
+def _shape(i: Instruction) -> str:
+    return _SHAPES[next(m for m in i.modifiers if m in _SHAPES)]
 
 
 def _hmma(i: Instruction) -> Lowered | None:
     """``HMMA.16816.F32.BF16``: accumulator type, then input type (f16 where none is named)."""
-    mods = i.modifiers
-    shape = _SHAPES[next(m for m in mods if m in _SHAPES)]
-    if any(m.startswith("STEP") for m in mods):
-        return None
-    kinds = [m for m in mods if m in ("F32", "F16", "BF16", "TF32")]
-    accumulator = "f32" if kinds[0] == "F32" else "f16"
-    source = _TYPES[kinds[1]] if len(kinds) > 1 else "f16"
-    return _product(i, f"mma.sync.aligned.{shape}.row.col.{accumulator}.{source}.{source}.{accumulator}")
+    if any(m.startswith("STEP") for m in i.modifiers):
+        return None  # the steps of Volta's 8x8x4
+    kinds = [m for m in i.modifiers if m in ("F32", "F16", "BF16", "TF32")]
+    d = "f32" if kinds[0] == "F32" else "f16"
+    a = _TYPES[kinds[1]] if len(kinds) > 1 else "f16"
+    return _product(i, _shape(i), (d, a, a, d))
 
 
 def _imma(i: Instruction) -> Lowered | None:
     """``IMMA.16832.S8.U8.SAT``: types of A and B."""
-    mods = i.modifiers
-    shape = _SHAPES[next(m for m in mods if m in _SHAPES)]
-    a, b = (_TYPES[m] for m in mods if m in ("S8", "U8", "S4", "U4"))
-    sat = ".satfinite" if "SAT" in mods else ""
-    return _product(i, f"mma.sync.aligned.{shape}.row.col{sat}.s32.{a}.{b}.s32")
+    a, b = (_TYPES[m] for m in i.modifiers if m in ("S8", "U8", "S4", "U4"))
+    return _product(i, _shape(i), ("s32", a, b, "s32"), ".satfinite" if "SAT" in i.modifiers else "")
 
 
 def _bmma(i: Instruction) -> Lowered | None:
-    mods = i.modifiers
-    shape = _SHAPES[next(m for m in mods if m in _SHAPES)]
-    how = "and" if "AND" in mods else "xor"
-    return _product(i, f"mma.sync.aligned.{shape}.row.col.s32.b1.b1.s32.{how}.popc")
+    how = ".and.popc" if "AND" in i.modifiers else ".xor.popc"
+    return _product(i, _shape(i), ("s32", "b1", "b1", "s32"), tail=how)
 
 
 def _qmma(i: Instruction) -> Lowered | None:
-    """``QMMA.16832.F32.E4M3.E5M2``: accumulator, A, B."""
-    mods = i.modifiers
-    if "SF" in mods:
-        return None  # with scale factors
-    shape = _SHAPES[next(m for m in mods if m in _SHAPES)]
-    accumulator = "f32" if "F32" in mods else "f16"
-    a, b = (_TYPES[m] for m in mods if m in ("E4M3", "E5M2"))
-    return _product(i, f"mma.sync.aligned.{shape}.row.col.{accumulator}.{a}.{b}.{accumulator}")
+    """``QMMA.16832.F32.E4M3.E5M2``: accumulator, A, B; with scale factors (``.SF``) it is not known."""
+    if "SF" in i.modifiers:
+        return None
+    d = "f32" if "F32" in i.modifiers else "f16"
+    a, b = (_TYPES[m] for m in i.modifiers if m in ("E4M3", "E5M2", "E3M2", "E2M3", "E2M1"))
+    small = any(kind[:2] in ("e3", "e2") for kind in (a, b))
+    return _product(i, _shape(i), (d, a, b, d), ".kind::f8f6f4" if small else "")
 
 
 def _dmma(i: Instruction) -> Lowered | None:
-    mods = i.modifiers
-    shape = _SHAPES[next(m for m in mods if m in _SHAPES)]
-    mode = next((m.lower() for m in mods if m in ("RM", "RP", "RZ", "RN")), "rn")
-    return _product(i, f"mma.sync.aligned.{shape}.row.col.{mode}.f64.f64.f64.f64")
+    mode = next((m.lower() for m in i.modifiers if m in ("RM", "RP", "RZ", "RN")), "rn")
+    return _product(i, _shape(i), ("f64",) * 4, f".{mode}")
 
 
 def _movm(i: Instruction) -> Lowered | None:
@@ -125,8 +115,8 @@ def _movm(i: Instruction) -> Lowered | None:
     p = split(i)
     mods = i.modifiers
     if "MT88" in mods and "16" in mods:
-        meaning = PTX["movmatrix", "*"](parse_opcode("movmatrix.sync.aligned.m8n8.trans.b16"), ())
-        return None if meaning is None else warp([out32(p.dest)], [integer(p.sources[0])], meaning.fn)
+        meaning = PTX["movmatrix", "*"](parse_opcode("movmatrix.sync.aligned.m8n8.trans.b16"), ("r", "r"))
+        return None if meaning is None else warp([out32(p.dest)], [word(p.sources[0])], meaning.fn)
     if "U4TO8" in mods and "M832" in mods:
         return warp(
             [out32(p.dest), out32(Register(_index(p.dest) + 1))], [word(p.sources[0])], _widen_nibbles
