@@ -43,6 +43,7 @@ class BarrierUnit:
         shape = (machine.B, BARRIERS, machine.wpb)
         self.arrived = np.zeros(shape, dtype=np.uint32)
         self.need = np.zeros(shape[:2], dtype=np.int64)
+        self.everywhere: Ints = np.arange(machine.B, dtype=np.int64)
         self.parked: list[list[Parked]] = [[] for _ in range(BARRIERS)]
         self.waiting = 0
         #: Barrier generations passed by each block: the race check's clock.
@@ -70,7 +71,8 @@ class BarrierUnit:
         everyone = count is None or count == m.launch.threads_per_block
         if wait and finish is None and everyone and on.count == m.live and not self.waiting:
             # All that lives came at once, so nothing has to be parked or looked up.
-            blocks = np.unique(m.block_of[on.rows])
+            whole = on.nrows == m.W
+            blocks = self.everywhere if whole else np.unique(m.block_of[on.rows])
             if not self.arrived[blocks, barrier].any():
                 self._opened(blocks, barrier, [group])
                 return False

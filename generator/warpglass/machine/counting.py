@@ -138,23 +138,33 @@ def count_shared(m: Machine, pc: int, access: Access, offset: int, size: int, ok
         )  # fmt: skip
         waves, ideal = counts.wavefronts, counts.ideal
         # The rows that samples show are kept too: other instructions with this pattern show the same ones.
-        chosen = np.array(sorted({int((waves - ideal).argmax()), int((waves > 0).argmax())}))
-        known = (sums, chosen, waves[chosen], ideal[chosen])
+        shown = {"first": int((waves > 0).argmax()), "worst": int((waves - ideal).argmax())}
+        known = (sums, {label: (row, int(waves[row]), int(ideal[row])) for label, row in shown.items()})
         if okay is None:
             access.detail[key] = known
         _sample(m, pc, access, rows, mask, size, None, None, counts.wavefronts, counts.ideal)
     elif (pc, "first") not in m.counters.samples:
-        _, chosen, waves, ideal = known
-        rows, mask = _some_rows(access, offset, chosen)
-        _sample(m, pc, access, rows, mask, size, None, None, waves, ideal, chosen)
+        _show_known(m, pc, access, offset, size, known[1])
     _add(m, pc, known[0])
 
 
-def _some_rows(access: Access, offset: int, chosen: Ints) -> tuple[Ints, Bools | None]:
+def _show_known(
+    m: Machine, pc: int, access: Access, offset: int, size: int, shown: dict[str, tuple[int, int, int]]
+) -> None:
+    """Keep the samples of an instruction whose pattern was worked out for another one."""
     if access.own.ndim == 2:
-        return access.own[chosen] + offset, None
-    rows, mask = _rows(access, access.own + offset, None)
-    return rows[chosen], None if mask is None else mask[chosen]
+        rows, mask = access.own, None
+    else:
+        rows, mask = _rows(access, access.own, None)
+    for label, (row, waves, ideal) in shown.items():
+        if waves:
+            warp = int(access.on.rows[row])
+            live = None if mask is None else mask[row].copy()
+            sample = RawSample(
+                int(m.blocks[warp // m.wpb]), warp % m.wpb, "shared", size, live, rows[row] + offset, 0,
+                (0, 0), (waves, ideal),
+            )  # fmt: skip
+            m.counters.samples[pc, label] = (float(waves - ideal), sample)
 
 
 _NAMES = {0: "global", 1: "shared", 2: "local", 3: "const"}
@@ -171,7 +181,6 @@ def _sample(
     sectors_ideal: Ints | None,
     waves: Ints | None,
     waves_ideal: Ints | None,
-    numbers: Ints | None = None,
 ) -> None:
     """Keep the first request of an instruction and the one furthest above its ideal."""
     cost, ideal = (sectors, sectors_ideal) if waves is None else (waves, waves_ideal)
@@ -188,7 +197,7 @@ def _sample(
     if before is None or score > before[0]:
         picks.append((worst, "worst"))
     for row, label in picks:
-        warp = int(access.on.rows[row if numbers is None else numbers[row]])
+        warp = int(access.on.rows[row])
         held[pc, label] = (
             float(excess[row]),
             RawSample(

@@ -62,8 +62,8 @@ class Access:
         self.low_bits = int(np.bitwise_or.reduce(own.reshape(-1) & 31))
         self.scaled: dict[int, Ints] = {0: index}
         self.counts: dict[tuple[int, int], tuple[int, ...]] = {}
-        #: Sums, rows worth showing, their wavefronts and phases, by (size, offset within the alignment).
-        self.detail: dict[tuple[int, int], tuple[tuple[int, ...], Ints, Ints, Ints]] = {}
+        #: Sums, and rows worth showing as (row, wavefronts, ideal), by (size, offset within the alignment).
+        self.detail: dict[tuple[int, int], tuple[tuple[int, ...], dict[str, tuple[int, int, int]]]] = {}
         self._lanes: Ints | None = None
         self._shadow: Ints | None = None
 
@@ -276,11 +276,14 @@ def trace_access(
         # Virtual addresses of global memory, offsets in shared and local memory.
         return access.own.reshape(-1)[first:last] + shift
 
+    dense = access.index.ndim == 2
+    if values is None:
+        m.tracer.access(m, group, access.on, kind, min(access.space, CONST), size, dense, addresses, None)
+        return
+
     def words(first: int, last: int) -> npt.NDArray[np.uint32] | None:
-        if values is None:
-            return None
         columns = []
-        for value in values:
+        for value in values or ():
             if value is None:
                 return None
             flat = np.broadcast_to(value, access.index.shape).reshape(-1)[first:last]
@@ -295,7 +298,6 @@ def trace_access(
                 columns.append(flat.astype(np.uint32))
         return _packed_words(columns, values)
 
-    dense = access.index.ndim == 2
     m.tracer.access(m, group, access.on, kind, min(access.space, CONST), size, dense, addresses, words)
 
 

@@ -176,7 +176,7 @@ class Tracer:
         size: int,
         dense: bool,
         addresses: Callable[[int, int], Ints],
-        data: Callable[[int, int], npt.NDArray[np.uint32] | None],
+        data: Callable[[int, int], npt.NDArray[np.uint32] | None] | None,
     ) -> None:
         """Record an access of ``group``.
 
@@ -198,8 +198,8 @@ class Tracer:
                 continue
             if not dense:
                 lanes = on.flat[first:last] - low
-            at = addresses(first, last).astype(np.uint64)
-            words = data(first, last)
+            at = addresses(first, last)
+            words = None if data is None else data(first, last)
             recorder.accesses.append(
                 (recorder.last, kind, space, size, member.rows.shape[0], lanes, at, words)
             )

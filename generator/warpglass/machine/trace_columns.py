@@ -226,7 +226,7 @@ def _accesses(recorder: Recorder, warp: Ints) -> Accesses | None:
         size=widths.astype(np.uint8),
         mask=np.concatenate(masks),
         offset=(np.cumsum(count) - count).astype(np.uint32),
-        addresses=np.concatenate([entry[6] for entry in recorder.accesses]),
+        addresses=np.concatenate([entry[6] for entry in recorder.accesses]).astype(np.uint64),
         data_offset=np.where(words_each > 0, starts, NOT_KEPT).astype(np.uint32),
         data=np.concatenate(data).astype(np.uint32) if data else np.zeros(0, dtype=np.uint32),
         complete=not (recorder.full or recorder.access_cut),
