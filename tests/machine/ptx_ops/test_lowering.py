@@ -132,7 +132,7 @@ def test_formats(opcode, shape, dests, sources):
         "add.unheard.f32",
         "mul.wide.u64",
         "add.sat.u32",
-        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
         "cvt.rs.satfinite.e4m3x4.f32",
         "nothing",
     ],

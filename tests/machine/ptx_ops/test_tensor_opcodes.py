@@ -320,3 +320,35 @@ def test_small_floats_in_bytes(a_kind, b_kind):
     got = op.fn(np.ones((1, 32), dtype=bool), *ra, *rb, *rc)
     for x, y in zip(got, registers(a @ b, fragments.mma_c(16), "f32"), strict=True):
         np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize(("k", "selector"), [(16, 0), (16, 3), (32, 0), (32, 1)])
+@pytest.mark.parametrize("kind", ["f16", "bf16"])
+@pytest.mark.parametrize("variant", ["sp", "sp::ordered_metadata"])
+def test_sparse(k, selector, kind, variant):
+    """A with two values in each four: compressed, its metadata spread over the lanes that the ISA names."""
+    rng = np.random.default_rng(5)
+    dense = np.zeros((2, 16, k))
+    stored = np.zeros((2, 16, k // 2))
+    metadata = np.zeros((2, 32), dtype=np.uint32)
+    for w in range(2):
+        for row in range(16):
+            for group in range(k // 4):
+                for i, place in enumerate(sorted(rng.choice(4, 2, replace=False))):
+                    value = int(rng.integers(1, 9))
+                    element = 2 * group + i
+                    dense[w, row, 4 * group + place] = value
+                    stored[w, row, element] = value
+                    lane = 4 * (row % 8) + (selector if k == 16 else 2 * selector + element // 8)
+                    metadata[w, lane] |= np.uint32(
+                        int(place) << (2 * (element % 8) + (16 if row >= 8 else 0))
+                    )
+    b, c = draw(rng, (2, k, 8), kind), draw(rng, (2, 16, 8), "f32")
+    ra = registers(stored, fragments.mma_a(16, k // 2, 16), kind)
+    rb = registers(b, fragments.mma_b(k, 8, 16), kind)
+    rc = registers(c, fragments.mma_c(16), "f32")
+    opcode = f"mma.{variant}.sync.aligned.m16n8k{k}.row.col.f32.{kind}.{kind}.f32"
+    op = lowered(opcode, f"v4 v{len(ra)} v{len(rb)} v4 r r")
+    got = op.fn(np.ones((2, 32), dtype=bool), *ra, *rb, *rc, metadata, np.array([selector], dtype=np.uint32))
+    for x, y in zip(got, registers(dense @ b + c, fragments.mma_c(16), "f32"), strict=True):
+        np.testing.assert_array_equal(x, y)

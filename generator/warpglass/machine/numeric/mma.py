@@ -20,6 +20,7 @@ from warpglass.machine.numeric.fragments import Places
 
 __all__ = [
     "ELEMENT_BITS",
+    "expand_sparse",
     "gather",
     "multiply",
     "pack_elements",
@@ -122,6 +123,23 @@ def multiply(a: Array, b: Array, c: Array, kind: str, saturate: bool = False, mo
         total = total + a[:, :, k, None] * b[:, None, k, :]
     total = total + c
     return np.clip(total, -(1 << 31), (1 << 31) - 1) if kind == "int" and saturate else total
+
+
+def expand_sparse(stored: Array, metadata: Array, selector: int) -> Array:
+    """Dense ``[W, 16, K]`` of a 2:4 sparse A ``[W, 16, K/2]`` with 16-bit elements.
+
+    Two bits an element give its place among four. A metadata word holds eight elements of row g in its lower
+    half and of row g + 8 in its upper half; it lies in lane ``4 g + selector`` for K = 16, and for K = 32 in
+    lanes ``4 g + 2 selector`` (first eight elements) and the next (PTX ISA, "Sparse matrix storage").
+    """
+    warps, rows, half = stored.shape
+    row, column = np.indices((rows, half))
+    lane = 4 * (row % 8) + (selector & 3 if half == 8 else 2 * (selector & 1) + column // 8)
+    shift = (16 * (row // 8) + 2 * (column % 8)).astype(np.uint32)
+    place = (np.right_shift(metadata[:, lane], shift) & np.uint32(3)).astype(np.intp)
+    dense = np.zeros((warps, rows, 2 * half), dtype=stored.dtype)
+    dense[np.arange(warps)[:, None, None], row, 4 * (column // 2) + place] = stored
+    return dense
 
 
 def popcount_product(a: Array, b: Array, c: Array, combine: Callable[[Array, Array], Array]) -> Array:

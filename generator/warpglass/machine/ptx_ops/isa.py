@@ -147,6 +147,8 @@ _TENSOR = frozenset(
         "rz",
         "rm",
         "rp",
+        "sp",
+        "sp::ordered_metadata",
     )
 )
 

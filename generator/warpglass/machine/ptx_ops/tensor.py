@@ -108,11 +108,9 @@ def _product(
 
 
 def _mma(op: Opcode, shape: Shape) -> Meaning | None:
+    if op.has("sp", "sp::ordered_metadata"):
+        return _sparse(op, shape)
     small = op.has("kind::f8f6f4")
-    if any(m.startswith("sp") or ("::" in m and m != "kind::f8f6f4") for m in op.mods) or op.has(
-        "block_scale"
-    ):
-        return None
     text = op.pick(tuple(x for x in op.mods if _SHAPE.match(x)))
     found = _SHAPE.match(text)
     if found is None or len(op.types) != 4:
@@ -131,6 +129,32 @@ def _mma(op: Opcode, shape: Shape) -> Meaning | None:
     bits = mma.ELEMENT_BITS[a_kind]
     places = (fragments.mma_a(m, k, bits), fragments.mma_b(k, n, bits), fragments.mma_c(m, n))
     return _product(op, shape, (d_kind, a_kind, b_kind, c_kind), (m, n, k), places)
+
+
+def _sparse(op: Opcode, shape: Shape) -> Meaning | None:
+    """``mma.sp`` on f16 and bf16: A keeps two of each four elements of a row, the metadata says which."""
+    d_kind, a_kind, b_kind, c_kind = op.types
+    k = {"m16n8k16": 16, "m16n8k32": 32}[op.need(("m16n8k16", "m16n8k32"))]
+    allowed = _ACCUMULATORS[a_kind] if a_kind in ("f16", "bf16") and a_kind == b_kind else ()
+    if (d_kind, c_kind) not in allowed or not op.mods.index("row") < op.mods.index("col"):
+        return None
+    a_places = fragments.mma_a(16, k // 2, 16)
+    b_places, c_places = fragments.mma_b(k, 8, 16), fragments.mma_c(16)
+    a_count, b_count = k // 8, k // 8
+    c_count, d_count = _registers(c_places, c_kind), _registers(c_places, d_kind)
+    if not _counts(shape, d_count, a_count, b_count, c_count, 1, 1):
+        return None
+
+    def fn(mask: Array, *xs: Array) -> tuple[Array, ...]:
+        full = [np.broadcast_to(x, mask.shape) for x in xs[:-1]]
+        stored = mma.gather(full[:a_count], a_places, (16, k // 2), a_kind)
+        b = mma.gather(full[a_count : a_count + b_count], b_places, (k, 8), b_kind)
+        c = mma.gather(full[a_count + b_count : -1], c_places, (16, 8), c_kind)
+        a = mma.expand_sparse(stored, full[-1], int(xs[-1].flat[0]))
+        return mma.scatter(mma.multiply(a, b, c, "float"), c_places, d_kind)
+
+    sources = _formats(a_kind, a_count) + _formats(b_kind, b_count) + _formats(c_kind, c_count)
+    return Meaning(_formats(d_kind, d_count), (*sources, "b32", "u32"), fn, warp=True)
 
 
 def _quad_pairs(op: Opcode, shape: Shape, kinds: tuple[str, str, str, str]) -> Meaning | None:
