@@ -16,7 +16,7 @@ __all__ = [
     "Archs", "Args", "Block", "Blocks", "Charts", "Cluster", "Commands", "Defines", "Expect", "FailOn", "Gpu",
     "Grid", "Includes", "Isa", "Json", "Kernel", "LaunchFile", "MaxWarps", "NoSource", "Notes", "NvccFlags",
     "Open", "Output", "Quiet", "Rtol", "Seed", "SharedBytes", "Std", "TimeMs", "Title", "ValueBudget",
-    "Verbose", "make_options", "resolve_archs",
+    "Verbose", "WithSession", "make_options", "resolve_archs",
 ]  # fmt: skip
 
 _LAUNCH = "Launch"
@@ -117,6 +117,14 @@ FailOn = Annotated[
                  help="Exit 1 on findings of a kind, category or severity; 'incomplete', 'any'.",
                  rich_help_panel=_RUN),
 ]  # fmt: skip
+WithSession = Annotated[
+    bool,
+    typer.Option(
+        "--with-session",
+        help="Show host, user, command line and folders of a profiler report; left out by default.",
+        rich_help_panel=_PAGE,
+    ),
+]
 Charts = Annotated[
     str,
     typer.Option(
@@ -166,6 +174,7 @@ def make_options(
     charts: str = "interactive",
     isa: str = "auto",
     time_ms: float | None = None,
+    with_session: bool = False,
 ) -> ReportOptions:
     """Typed and checked options out of the command line's; raises :class:`UsageError`."""
     return ReportOptions(
@@ -196,6 +205,7 @@ def make_options(
         charts=charts,
         isa=isa,
         time_ms=time_ms,
+        with_session=with_session,
     ).check()
 
 

@@ -1,4 +1,4 @@
-"""Profiler reports among the inputs: read them, plan launches like theirs, put them into the report's JSON."""
+"""Profiler reports among the inputs: read them, plan launches like theirs, put them into the JSON."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def profile_json(
             if options.kernel is None or _wanted(launch, options.kernel)
         ]  # fmt: skip
         if len(chosen) > MOST_LAUNCHES:
-            assumptions.append(f"{profile.name}: the first {MOST_LAUNCHES} of {len(chosen)} launches are shown")
+            assumptions.append(
+                f"{profile.name}: the first {MOST_LAUNCHES} of {len(chosen)} launches are shown"
+            )
             chosen = chosen[:MOST_LAUNCHES]
         for launch in chosen:
             entry = measured_launch(first + len(entries), launch, number, profile, tables)

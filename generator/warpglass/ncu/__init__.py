@@ -7,6 +7,7 @@ from pathlib import Path
 
 from warpglass.errors import InputError
 from warpglass.inputs.sniff import decode_text, sniff
+from warpglass.ncu import factories
 from warpglass.ncu.container import read_container
 from warpglass.ncu.decode import decode_report
 from warpglass.ncu.details_text import parse_details_text
@@ -14,10 +15,11 @@ from warpglass.ncu.exports import parse_csv
 from warpglass.ncu.model import Launch, Metric, Report
 from warpglass.ncu.names import counter, ratio, throughput, typed_metrics
 from warpglass.ncu.query import frame, query, render_tree, single
+from warpglass.ncu.run import ProfileRequest, profile
 
 __all__ = [
-    "Launch", "Metric", "Report", "counter", "frame", "load", "parse", "query", "ratio", "render_tree",
-    "single", "throughput", "typed_metrics",
+    "Launch", "Metric", "ProfileRequest", "Report", "counter", "factories", "frame", "load", "parse",
+    "profile", "query", "ratio", "render_tree", "single", "throughput", "typed_metrics",
 ]  # fmt: skip
 
 

@@ -37,8 +37,7 @@ def load_address(launch: Launch, source: Source | None) -> int | None:
     pcs = launch.metrics.get("launch__function_pcs")
     if pcs is not None and len(pcs.instances) == 1 and isinstance(pcs.instances[0].key, int):
         value = pcs.value
-        known = int(value) if isinstance(value, (int, float)) and value >= _LEAST_PC else None
-        return known
+        return int(value) if isinstance(value, (int, float)) and value >= _LEAST_PC else None
     return None
 
 

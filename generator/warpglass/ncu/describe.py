@@ -74,13 +74,16 @@ _PIPES: Mapping[str, str] = {
     "adu": "address divergence unit", "alu": "integer and logic pipe",
     "cbu": "convergence and branch unit", "cbu_pred_on_any": "convergence and branch unit",
     "fma": "single-precision pipe", "fmaheavy": "heavy half of the single-precision pipe",
-    "fmalite": "light half of the single-precision pipe", "fma_type_fp16": "single-precision pipe, for half precision",
-    "fp16": "half-precision pipe", "fp64": "double-precision pipe", "fp64_op_dmma": "double-precision pipe, for matrices",
+    "fmalite": "light half of the single-precision pipe",
+    "fma_type_fp16": "single-precision pipe, for half precision",
+    "fp16": "half-precision pipe", "fp64": "double-precision pipe",
+    "fp64_op_dmma": "double-precision pipe, for matrices",
     "fp64_op_fp64": "double-precision pipe, for scalars", "ipa": "attribute interpolation pipe",
     "lsu": "load/store unit", "tensor": "tensor cores", "tensor_op_dmma": "tensor cores, double precision",
     "tensor_op_gmma": "tensor cores, by warpgroup", "tensor_op_hmma": "tensor cores, half precision",
     "tensor_op_imma": "tensor cores, integers", "tex": "texture unit", "tma": "tensor memory accelerator",
-    "uniform": "uniform pipe", "xu": "special-function and conversion pipe", "shared": "pipe that several kinds of instruction share",
+    "uniform": "uniform pipe", "xu": "special-function and conversion pipe",
+    "shared": "pipe that several kinds of instruction share",
 }  # fmt: skip
 
 _SUBS: Mapping[str, str] = {
@@ -95,14 +98,19 @@ _SUBS: Mapping[str, str] = {
     "peak_sustained_elapsed": "the most that the unit can sustain over the launch",
     "peak_sustained_elapsed.per_second": "the most that the unit can sustain a second",
 }
-_ROLLUPS = {"sum": "total", "avg": "mean of the units", "min": "least of the units", "max": "most of the units"}
+_ROLLUPS = {
+    "sum": "total",
+    "avg": "mean of the units",
+    "min": "least of the units",
+    "max": "most of the units",
+}
 
 
 @cache
 def _table() -> Mapping[str, str]:
     text = files("warpglass.ncu").joinpath("metrics.tsv").read_text("utf-8")
     rows = (line.split("\t", 1) for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: about for name, about in rows}
+    return {row[0]: row[1] for row in rows if len(row) == 2}
 
 
 def _accesses(rest: str) -> str:
@@ -111,15 +119,27 @@ def _accesses(rest: str) -> str:
     op = re.search(r"op_(\w+?)(?:_lookup_(?:hit|miss)|_hit_rate)?$", rest)
     words = _OPS.get(op[1], op[1].replace("_", " ")) if op else "accesses"
     where = f" of {_SPACES[space[1]]}" if space else ""
-    source = ", from L1/TEX" if "srcunit_tex" in rest else ", from the other half of L2" if "ltcfabric" in rest else ""
+    source = (
+        ", from L1/TEX"
+        if "srcunit_tex" in rest
+        else ", from the other half of L2"
+        if "ltcfabric" in rest
+        else ""
+    )
     return f"{words}{where}{source}"
 
 
 def _lookup(rest: str) -> str:
-    return ", found in the cache" if rest.endswith("_hit") else ", not found in the cache" if rest.endswith("_miss") else ""
+    return (
+        ", found in the cache"
+        if rest.endswith("_hit")
+        else ", not found in the cache"
+        if rest.endswith("_miss")
+        else ""
+    )
 
 
-def _family(base: str) -> str | None:  # noqa: PLR0911 - one return a family reads best
+def _family(base: str) -> str | None:
     unit, _, rest = base.partition("__")
     if not rest:
         return None
@@ -141,7 +161,7 @@ def _family(base: str) -> str | None:  # noqa: PLR0911 - one return a family rea
         on = ", counting threads whose predicate was on" if match[3] else ""
         return f"{who} instructions executed: {kind}{on}"
     if rest.startswith("average_t_sectors_per_request"):
-        return f"32-byte sectors for each request, {_accesses(rest)}: 4 is ideal for 4-byte accesses of a full warp"
+        return f"32-byte sectors for each request, {_accesses(rest)}: 4 is ideal for 4 bytes a lane"
     if "hit_rate" in rest:
         return f"Share of sectors found {where}: {_accesses(rest)}"
     for word, text in (

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from warpglass.errors import UsageError
 
 __all__ = [
     "CallFrame", "Counter", "FunctionAddress", "ImportedFile", "Instance", "Launch", "Metric", "NvtxPath",
@@ -24,14 +28,60 @@ class Instance:
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Metric:
-    """One metric of one launch, in base units (ns, byte, hz, %). ``value`` is None for n/a, never 0."""
+    """One metric of one launch, in base units (ns, byte, hz, %). ``value`` is None for n/a, never 0.
+
+    It compares with numbers (``launch["dram__bytes_read.sum"] < 1e6``); n/a is neither more nor less than
+    anything and equal to None alone. Its repr names metric, value and unit, as a failed assertion shows them.
+    """
 
     name: str
     value: Value
     unit: str
     instances: tuple[Instance, ...] = ()
+
+    def __repr__(self) -> str:
+        shown = f"{self.value:,}" if isinstance(self.value, (int, float)) else self.value
+        text = "n/a" if shown is None else f"{shown}{f' {self.unit}' if self.unit else ''}"
+        return f"{self.name} = {text}"
+
+    def __float__(self) -> float:
+        if self.number is None:
+            raise ValueError(f"{self!r} is no finite number")
+        return self.number
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Metric):
+            return (self.name, self.value, self.unit, self.instances) == (
+                other.name, other.value, other.unit, other.instances
+            )  # fmt: skip
+        return self.value == other
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.unit))
+
+    def _ordered(self, other: object) -> tuple[float, float] | None:
+        theirs = other.number if isinstance(other, Metric) else other
+        if self.number is None or not isinstance(theirs, (int, float)):
+            return None
+        return self.number, float(theirs)
+
+    def __lt__(self, other: object) -> bool:
+        pair = self._ordered(other)
+        return pair is not None and pair[0] < pair[1]
+
+    def __le__(self, other: object) -> bool:
+        pair = self._ordered(other)
+        return pair is not None and pair[0] <= pair[1]
+
+    def __gt__(self, other: object) -> bool:
+        pair = self._ordered(other)
+        return pair is not None and pair[0] > pair[1]
+
+    def __ge__(self, other: object) -> bool:
+        pair = self._ordered(other)
+        return pair is not None and pair[0] >= pair[1]
 
     @property
     def base(self) -> str:
@@ -179,7 +229,7 @@ class Session:
     devices: Mapping[int, Mapping[str, Value]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Launch:
     """One profiled launch. ``metrics`` maps full metric names to metrics; the last of equal names wins."""
 
@@ -205,8 +255,34 @@ class Launch:
         """The demangled name, else the function name."""
         return self.demangled or self.function or self.mangled
 
+    def __repr__(self) -> str:
+        shape = f"({'x'.join(map(str, self.grid))})x({'x'.join(map(str, self.block))})"
+        return f"<launch #{self.index} {self.name[:120]} {shape}, {len(self.metrics)} metrics>"
+
     def __getitem__(self, name: str) -> Metric:
+        """A metric by its full name. Raises :class:`UsageError` that names similar ones."""
+        if name not in self.metrics:
+            near = difflib.get_close_matches(name, self.metrics, 3, 0.6)
+            hint = f"there is {', '.join(near)}" if near else "`.matching(pattern)` lists what was collected"
+            raise UsageError(f"launch #{self.index} has no metric {name!r}", hint=hint)
         return self.metrics[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.metrics
+
+    def typed(self, base: str) -> Counter | Ratio | Throughput | None:
+        """The counter, ratio or throughput called ``base``, None where nothing of it was collected."""
+        from warpglass.ncu.names import counter, ratio, throughput
+
+        if base.endswith("throughput"):
+            return throughput(self.metrics, base)
+        return counter(self.metrics, base) or ratio(self.metrics, base)
+
+    def derive(self, text: str) -> float | None:
+        """The value of ``name=expression`` or an expression over metrics; None where one is n/a."""
+        from warpglass.ncu.derive import derive
+
+        return derive(text if "=" in text else f"value={text}", self.number)
 
     def get(self, name: str) -> Value:
         """A metric's value, None where it was not collected or is n/a."""
@@ -224,9 +300,12 @@ class Launch:
         return (self.metrics[name] for name in sorted(self.metrics) if expression.search(name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """A whole report. ``problems`` lists what could not be read; empty means complete."""
+    """A whole report. ``problems`` lists what could not be read; empty means complete.
+
+    Printing it shows the tree of its NVTX ranges and launches.
+    """
 
     name: str
     version: int
@@ -234,3 +313,40 @@ class Report:
     sources: Mapping[int, Source]
     session: Session
     problems: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        cut = f", {len(self.problems)} problems" if self.problems else ""
+        return f"<profiler report {self.name}: {len(self.launches)} launches{cut}>"
+
+    def __str__(self) -> str:
+        return self.tree()
+
+    def __iter__(self) -> Iterator[Launch]:
+        return iter(self.launches)
+
+    def __len__(self) -> int:
+        return len(self.launches)
+
+    def query(self, range_path: str = "") -> tuple[Launch, ...]:
+        """Launches within an NVTX range (``domain@outer/inner``, ``*`` allowed); all for the empty path."""
+        from warpglass.ncu.query import query
+
+        return query(self, range_path)
+
+    def single(self, range_path: str = "") -> Launch:
+        """The one launch of a range. Raises :class:`UsageError` where there is none or more than one."""
+        from warpglass.ncu.query import single
+
+        return single(self, range_path)
+
+    def frame(self) -> Any:
+        """One row a launch, one column a metric, as a pandas or polars data frame."""
+        from warpglass.ncu.query import frame
+
+        return frame(self)
+
+    def tree(self) -> str:
+        """Ranges and launches as text, with demangled and mangled names."""
+        from warpglass.ncu.query import render_tree
+
+        return render_tree(self)

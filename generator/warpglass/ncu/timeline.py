@@ -41,7 +41,7 @@ def is_sampled(metric: Metric) -> bool:
 
 
 def plain_name(name: str) -> str:
-    """The name without its sampling prefix, which drifted: ``SM.TriageA.``, ``TriageAC.``, ``pmsampling:``."""
+    """The name without its sampling prefix, which drifted: ``SM.TriageA``, ``TriageAC``, ``pmsampling:``."""
     name = name.removeprefix("pmsampling:")
     head, _, rest = name.partition("__")
     return f"{head.rsplit('.', 1)[-1]}__{rest}" if rest else name
@@ -52,9 +52,7 @@ def _find(launch: Launch, name: str) -> Metric | None:
     if metric is not None and is_sampled(metric):
         return metric
     wanted = plain_name(name)
-    return next(
-        (m for m in launch.metrics.values() if plain_name(m.name) == wanted and is_sampled(m)), None
-    )
+    return next((m for m in launch.metrics.values() if plain_name(m.name) == wanted and is_sampled(m)), None)
 
 
 def _entries(launch: Launch, sections: Sequence[SectionLayout]) -> Iterator[tuple[str, str, Metric]]:
@@ -76,6 +74,10 @@ def _entries(launch: Launch, sections: Sequence[SectionLayout]) -> Iterator[tupl
                 yield "Sampled", plain_name(metric.name), metric
 
 
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
 def series(launch: Launch, sections: Sequence[SectionLayout]) -> tuple[Series, ...]:
     """Every sampled row, on one time axis that starts at the earliest sample of each pass group."""
     out = []
@@ -92,7 +94,9 @@ def series(launch: Launch, sections: Sequence[SectionLayout]) -> tuple[Series, .
                 metric.name,
                 metric.unit,
                 tuple(key - start for key, _ in kept),
-                tuple(float(v) if isinstance(v, (int, float)) and math.isfinite(v) else None for _, v in kept),
+                tuple(
+                    float(v) if isinstance(v, (int, float)) and math.isfinite(v) else None for _, v in kept
+                ),
             )
         )
     return tuple(out)

@@ -21,7 +21,15 @@ from warpglass.ncu.model import Launch, Metric, Report, Rule, Value
 from warpglass.ncu.roofline import roofline
 from warpglass.ncu.timeline import series
 
-__all__ = ["MeasuredFile", "MeasuredTables", "launch_arch", "measured_launch", "measured_value", "rule_text", "short_path"]
+__all__ = [
+    "MeasuredFile",
+    "MeasuredTables",
+    "launch_arch",
+    "measured_launch",
+    "measured_value",
+    "rule_text",
+    "short_path",
+]
 
 Json = dict[str, Any]
 
@@ -211,7 +219,7 @@ def measured_launch(
             "cluster": cluster,
             "shared_bytes": int(shared) if shared is not None else 0,
             "args": [],
-            "origin": {key: "profiler report" for key in ("grid", "block", "cluster", "shared_bytes")},
+            "origin": dict.fromkeys(("grid", "block", "cluster", "shared_bytes"), "profiler report"),
         },
         "compile": None,
         "runs": [],
@@ -303,7 +311,7 @@ def _instances(launch: Launch, sections: Sequence[SectionLayout]) -> Json:
 
 def _largest(metric: Metric) -> list[list[Any]]:
     rows = [
-        [str(entry.key), float(entry.value)]
+        (str(entry.key), float(entry.value))
         for entry in metric.instances
         if isinstance(entry.value, (int, float)) and math.isfinite(entry.value)
     ]

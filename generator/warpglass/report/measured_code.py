@@ -169,7 +169,12 @@ class CodeBook:
         lines = [f"        /*{offset:04x}*/" for offset in offsets]
         name = launch.mangled or launch.function
         text = self._sources.add(
-            f"{report.name}:{name}:offsets", f"{report.name}.offsets", "sass", "\n".join(lines), input_id, False
+            f"{report.name}:{name}:offsets",
+            f"{report.name}.offsets",
+            "sass",
+            "\n".join(lines),
+            input_id,
+            False,
         )
         rows = tuple(
             ListingRow(

@@ -55,15 +55,17 @@ def roofline_svg(roofline: Json, *, width: float = 620, height: float = 330) -> 
         f'height="{height:g}" role="img" aria-label="{_text(_spoken(roofline))}">'
     ]
     for power in range(x0, x1 + 1):
+        px = x(10**power)
         parts.append(
-            f'<line class="gridline" x1="{x(10**power)}" x2="{x(10**power)}" y1="{top}" y2="{height - bottom}"/>'
-            f'<text class="t" x="{x(10**power)}" y="{height - bottom + 15}" text-anchor="middle">'
+            f'<line class="gridline" x1="{px}" x2="{px}" y1="{top}" y2="{height - bottom}"/>'
+            f'<text class="t" x="{px}" y="{height - bottom + 15}" text-anchor="middle">'
             f"{10**power:g}</text>"
         )
     for power in range(y0, y1 + 1):
+        py = y(10**power)
         parts.append(
-            f'<line class="gridline" x1="{left}" x2="{width - right}" y1="{y(10**power)}" y2="{y(10**power)}"/>'
-            f'<text class="t" x="{left - 6}" y="{y(10**power) + 4}" text-anchor="end">{_si(10**power, "op/s")}</text>'
+            f'<line class="gridline" x1="{left}" x2="{width - right}" y1="{py}" y2="{py}"/>'
+            f'<text class="t" x="{left - 6}" y="{py + 4}" text-anchor="end">{_si(10**power, "op/s")}</text>'
         )
     parts.append(
         f'<text class="t" x="{(left + width - right) / 2}" y="{height - 6}" text-anchor="middle">'
@@ -85,7 +87,8 @@ def roofline_svg(roofline: Json, *, width: float = 620, height: float = 330) -> 
         at = point["work"] / point["traffic"]
         parts.append(
             f'<circle class="s{number % 6 + 1}" cx="{x(at)}" cy="{y(point["work"])}" r="5"><title>'
-            f"{_text(point['label'])}: {_si(point['work'], 'op/s')} at {num(round(at, 3))} op/B</title></circle>"
+            f"{_text(point['label'])}: {_si(point['work'], 'op/s')} at {num(round(at, 3))} op/B"
+            "</title></circle>"
             f'<text class="v" x="{x(at)}" y="{y(point["work"]) - 9}" text-anchor="middle">'
             f"{_si(point['work'], 'op/s')}</text>"
         )
@@ -105,8 +108,8 @@ def spark_svg(series: Json, *, width: float = 560, height: float = 44) -> Markup
     top = max(known, default=0.0) or 1.0
     end = max(times, default=0) or 1
     parts = [
-        f'<svg class="fig fig-spark" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
-        f'role="img" aria-label="{_text(series["label"])}: at most {num(top)}">'
+        f'<svg class="fig fig-spark" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" role="img" aria-label="{_text(series["label"])}: at most {num(top)}">'
     ]
     path, pen = [], False
     for time, value in zip(times, values, strict=False):

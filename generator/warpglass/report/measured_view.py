@@ -135,9 +135,13 @@ class Measured:
         for cell in block["cells"]:
             if cell["instances"]:
                 names = [self._names[i] for i in cell["metrics"]]
-                for key, value in next((self.data["instances"][n] for n in names if n in self.data["instances"]), []):
+                for key, value in next(
+                    (self.data["instances"][n] for n in names if n in self.data["instances"]), []
+                ):
                     text, unit = scaled(value, "inst")
-                    rows.append({"label": key, "m": -1, "text": text, "unit": unit, "title": names[0], "value": value})
+                    rows.append(
+                        {"label": key, "m": -1, "text": text, "unit": unit, "title": names[0], "value": value}
+                    )
                 continue
             made = self.cell(cell["metrics"])
             if made["value"] is not None:

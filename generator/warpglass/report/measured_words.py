@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpglass.report.measured import measured_value
+from warpglass.report.measured_view import Measured
 
-__all__ = ["measured_sections", "ranked_rules", "stall_shares", "verdict_text"]
+__all__ = ["measured_sections", "measured_tiles", "ranked_rules", "stall_shares", "verdict_text"]
 
 Json = Mapping[str, Any]
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 #: Below this share of peak nothing is the limit but waiting (the profiler's own rule draws its line here).
 _BUSY = 60.0
 _STALL = "smsp__average_warps_issue_stalled_"
@@ -60,7 +63,9 @@ def ranked_rules(launch: Json) -> list[dict[str, Any]]:
     out = []
     for rule in measured.get("rules") or []:
         for message in rule["messages"]:
-            out.append({**message, "rule": rule["name"], "section": rule["section"], "markers": rule["markers"]})
+            out.append(
+                {**message, "rule": rule["name"], "section": rule["section"], "markers": rule["markers"]}
+            )
     out.sort(key=lambda m: (-(m["speedup"] or 0), order.get(m["severity"], 3)))
     return out
 
@@ -81,12 +86,64 @@ def measured_sections(report: Json, launches: Sequence[Json]) -> list[dict[str, 
     ]
 
 
+def _short(text: str, limit: int = 240) -> str:
+    """The first sentences of a rule, up to ``limit`` characters: the profile section has it whole."""
+    out = ""
+    for sentence in re.split(r"(?<=[.!?])\s+", text):
+        if out and len(out) + len(sentence) > limit:
+            break
+        out = f"{out} {sentence}".strip()
+    return out if len(out) <= 2 * limit else f"{out[: 2 * limit]}…"
+
+
+_TILES = (
+    ("Duration", "gpu__time_duration.sum", "time of the launch on the GPU", False),
+    ("Compute throughput", SM, "busiest unit of the SMs, of what it can sustain", True),
+    ("Memory throughput", MEMORY, "busiest memory unit, of what it can sustain", True),
+    (
+        "Achieved occupancy",
+        "sm__warps_active.avg.pct_of_peak_sustained_active",
+        "warps resident, of the most",
+        True,
+    ),
+)
+
+
+def measured_tiles(report: Json, launch: Json) -> list[dict[str, Any]]:
+    """Four tiles of a profiled launch, in the form of :func:`warpglass.report.tiles.tiles`."""
+    if not launch.get("measured") or not report.get("profile"):
+        return []
+    measured = Measured(report, launch)
+    out = []
+    for label, name, words, share in _TILES:
+        index = measured.index(name)
+        cell = measured.cell([] if index is None else [index])
+        known = cell["value"] is not None
+        out.append(
+            {
+                "label": label,
+                "value": cell["text"] if known else None,
+                "of": cell["unit"] if known else "",
+                "detail": words,
+                "fill": cell["value"] / 100 if known and share else None,
+                "level": "",
+                "evidence": "measured",
+                "scaled": False,
+                "partial": "",
+                "why": "the profiler did not collect it",
+                "help": cell["title"] or words,
+                "isa": "",
+            }
+        )
+    return out if any(tile["value"] for tile in out) else []
+
+
 def _advice(item: Mapping[str, Any]) -> dict[str, Any]:
     scope = "of this part of the kernel" if item["scope"] == "local" else "of the whole kernel"
     place = next((m for m in item["markers"] if m.get("source") is not None and m.get("line")), None)
     return {
         "title": item["title"] or item["rule"],
-        "text": item["text"],
+        "text": _short(item["text"]),
         "gain": f"{item['speedup']:.0f} % {scope}, by the profiler's estimate",
         "evidence": "measured",
         **({"source": place["source"], "line": place["line"]} if place else {}),

@@ -19,8 +19,8 @@ __all__ = ["PAGE_ORDER", "SectionModule", "registry"]
 #: Ids in page order. Those without a module yet are drawn from the report's own section data, where it has
 #: any; a user's own sections come before ``provenance``.
 PAGE_ORDER = (
-    "launches", "verdict", "advice", "notes", "profile", "findings", "code", "stepper", "schedule", "memory", "mix",
-    "counters", "occupancy", "roofline", "metrics", "pipeline", "scopes", "comparison", "provenance",
+    "launches", "verdict", "advice", "notes", "profile", "findings", "code", "stepper", "schedule", "memory",
+    "mix", "counters", "occupancy", "roofline", "metrics", "pipeline", "scopes", "comparison", "provenance",
 )  # fmt: skip
 
 Context = Callable[[Mapping[str, Any]], dict[str, Any] | None]

@@ -84,7 +84,9 @@ def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
                     "message": marker["message"],
                 }
             )
-    severity = {"error": "critical", "warning": "warning", "optimization": "warning"}.get(rule["severity"], "info")
+    severity = {"error": "critical", "warning": "warning", "optimization": "warning"}.get(
+        rule["severity"], "info"
+    )
     return {
         "title": rule["title"] or rule["rule"],
         "text": rule["text"],
@@ -136,7 +138,11 @@ def _hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
     out = []
     for row in rows:
         reasons = sorted(
-            ((value, name.removeprefix("stall_")) for name, value in row.items() if name.startswith("stall_")),
+            (
+                (value, name.removeprefix("stall_"))
+                for name, value in row.items()
+                if name.startswith("stall_")
+            ),
             key=lambda item: (-item[0], item[1]),
         )
         out.append(
@@ -146,7 +152,9 @@ def _hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
                 "text": view.num(row["samples"]),
                 "percent": f"{100 * row['samples'] / total:.1f} %" if total else "",
                 "share": 100 * row["samples"] / total if total else 0,
-                "reasons": ", ".join(f"{name.replace('_', ' ')} {view.num(value)}" for value, name in reasons[:3]),
+                "reasons": ", ".join(
+                    f"{name.replace('_', ' ')} {view.num(value)}" for value, name in reasons[:3]
+                ),
             }
         )
     return out
@@ -159,7 +167,9 @@ def _occupancy(measured: Measured, own: Json | None) -> dict[str, Any] | None:
     limits = []
     for name, blocks in (own or {}).get("limits", {}).items():
         if blocks is not None:
-            limits.append({"name": name, "blocks": blocks, "limits": name in own["limiters"] if own else False})
+            limits.append(
+                {"name": name, "blocks": blocks, "limits": name in own["limiters"] if own else False}
+            )
     return {
         "achieved": None if achieved is None else f"{achieved:.1f} %",
         "theoretical": None if theoretical is None else f"{theoretical:.1f} %",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from warpglass.report import tiles, view, words
+from warpglass.report.measured_words import measured_tiles
 
 TITLE = "Verdict"
 
@@ -34,7 +35,7 @@ def _card(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> d
         "state": tiles.run_state(run),
         "verdict": said,
         "link": _link(index, run, finding),
-        "tiles": tiles.tiles(run),
+        "tiles": tiles.tiles(run) or measured_tiles(report, launch),
         "compile": tiles.compile_facts(launch),
         "advice": _advice(report, index),
         "counts": [
