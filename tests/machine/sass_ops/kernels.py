@@ -98,6 +98,10 @@ def rows(kind: str, count: int = 256, seed: int = 1) -> np.ndarray:
     """``uint32 [count, 16]``: operands of ``kind`` (int, f32, f64, half), half of them special values."""
     rng = np.random.default_rng(seed)
     out = np.zeros((count, 16), dtype=np.uint32)
+    if kind == "small":  # halves and singles of moderate size, for sums of products
+        halves = rng.normal(size=(count, 16)).astype(np.float16).view(np.uint32)
+        out[:, :8] = halves
+        return out
     if kind == "f64":
         special = rng.choice(np.array(DOUBLES, dtype=np.uint64), (count, 4))
         near = rng.normal(size=(count, 4)) * np.exp2(rng.integers(-40, 40, (count, 4)))

@@ -75,7 +75,10 @@ def _match(i: Instruction) -> Lowered | None:
     return warp([out32(p.dest), *flags], [value], core)
 
 
-_REDUCTIONS = {"SUM": "add", "MIN": "min", "MAX": "max", "AND": "and", "OR": "or", "XOR": "xor"}
+_REDUCTIONS = {
+    "SUM": "add", "MIN": "min", "MAX": "max", "AND": "and", "OR": "or", "XOR": "xor", "MINABS": "min",
+    "MAXABS": "max",
+}  # fmt: skip
 
 
 def _redux(i: Instruction) -> Lowered | None:
@@ -86,7 +89,7 @@ def _redux(i: Instruction) -> Lowered | None:
     kind = "f32" if "F32" in mods else "s32" if "S32" in mods else "u32"
     nan = "NAN" in mods
     source = p.sources[0]
-    absolute = bool(getattr(source, "absolute", False)) or "ABS" in mods
+    absolute = bool(getattr(source, "absolute", False)) or any(m in ("MINABS", "MAXABS") for m in mods)
     if getattr(source, "negated", False):
         return None
     return warp(
