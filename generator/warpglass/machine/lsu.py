@@ -132,16 +132,18 @@ def locate(
     block = (m.block_of[on.slice] if dense else m.block_of[on.flat >> 5]).reshape((-1, 1) if dense else (-1,))
     wild = None
     remote = False
-    if int(own.max()) >= 1 << 24:
-        # Another block of the cluster stands above bit 24 as its rank + 1; what wraps is negative.
+    if int(own.max()) >= 1 << 24 or m.plain_ranks:
+        # A block of the cluster stands above bit 24: as its rank in SASS, as its rank + 1 in PTX, whose plain
+        # addresses mean one's own block. What wraps around 32 bits is negative.
         own = np.where(own >= 0xF000_0000, own - (1 << 32), own)
         peers: Ints = m.cluster_peers()
-        rank = own >> 24
-        wild = rank > peers.shape[1]
-        remote = bool((rank > 0).any())
-        away = peers[block, np.clip(rank - 1, 0, peers.shape[1] - 1)]
-        block = np.where(rank > 0, away, block)
-        own = np.where(rank > 0, own & 0xFFFFFF, own)
+        rank = (own >> 24) - (0 if m.plain_ranks else 1)
+        wild = rank >= peers.shape[1]
+        named = rank >= 0
+        away = peers[block, np.clip(rank, 0, peers.shape[1] - 1)]
+        remote = bool((named & (away != block)).any()) if m.plain_ranks else bool(named.any())
+        block = np.where(named, away, block)
+        own = np.where(named, own & 0xFFFFFF, own)
         if not wild.any():
             wild = None
     return Access(space, on, own + (m.shared_at + block * m.shared_stride), own, version, wild, remote)

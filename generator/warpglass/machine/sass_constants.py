@@ -12,10 +12,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from warpglass.machine.launch import Launch
 from warpglass.machine.memory import Arena
 from warpglass.machine.ptx_operands import Unsupported
 from warpglass.machine.regions import Region
+from warpglass.machine.special import SM_COUNT
 from warpglass.sass.model import Function, Module
 from warpglass.sass.operands import Constant
 
@@ -28,22 +31,47 @@ _DATA = (".nv.global", ".nv.global.init")
 
 @dataclass(frozen=True, slots=True)
 class Bank0:
-    """Byte offsets in constant bank 0."""
+    """Byte offsets in constant bank 0; None where an architecture has no such word.
+
+    Extents of ``block``, ``grid`` and ``cluster`` are three words each; ``reciprocal`` are three floats, one
+    over the cluster's extents; windows and ``workspace`` (of a cooperative grid, upper word first) two words.
+    """
 
     block: int
     grid: int
     stack: int
-    shared_window: int
-    local_window: int
+    dynamic: int
+    reserved: int
+    sms: int
     params: int
+    workspace: int
+    local_window: int
+    shared_window: int | None = None
+    cluster: int | None = None
+    reciprocal: int | None = None
+    clusters: int | None = None
+    cluster_size: int | None = None
+    most_shared: int | None = None
 
 
 def bank0_layout(sm: int, params: int | None) -> Bank0:
     """Where things stand for compute capability ``sm`` (86); ``params`` is what the image itself says."""
     if sm >= 100:
-        return Bank0(0x360, 0x370, 0x37C, 0x340, 0x348, 0x380 if params is None else params)
-    base = 0x210 if sm >= 90 else 0x160
-    return Bank0(0x0, 0xC, 0x28, 0x18, 0x20, base if params is None else params)
+        return Bank0(
+            block=0x360, grid=0x370, stack=0x37C, dynamic=0x2AC, reserved=0x16C, sms=0x2D0,
+            params=0x380 if params is None else params, workspace=0x254, local_window=0x2F8,
+            cluster=0x2A0, reciprocal=0x2B0, clusters=0x2C0, cluster_size=0x2CC, most_shared=0x2BC,
+        )  # fmt: skip
+    if sm >= 90:
+        return Bank0(
+            block=0x0, grid=0xC, stack=0x28, dynamic=0x2C, reserved=0x114, sms=0x10C,
+            params=0x210 if params is None else params, workspace=0x44, local_window=0x20, shared_window=0x18,
+            cluster=0x144, reciprocal=0x150, clusters=0x15C, cluster_size=0x188, most_shared=0x13C,
+        )  # fmt: skip
+    return Bank0(
+        block=0x0, grid=0xC, stack=0x28, dynamic=0x2C, reserved=0x114, sms=0x10C,
+        params=0x160 if params is None else params, workspace=0x8C, local_window=0x20, shared_window=0x18,
+    )  # fmt: skip
 
 
 class DataSections:
@@ -94,6 +122,11 @@ class DataSections:
                 arena.write(at + entry.offset, struct.pack("<Q", (address + entry.addend) & (2**64 - 1)))
 
 
+def _reciprocal(extent: int) -> float:
+    value = np.float32(1.0) / np.float32(extent)
+    return float(value if extent & (extent - 1) == 0 else np.nextafter(value, np.float32(2.0)))
+
+
 class ConstantBanks:
     """All constant banks of a launch. ``where`` gives arena offset and size by bank."""
 
@@ -104,17 +137,35 @@ class ConstantBanks:
         arena.add_region(Region("constant bank 0", start, _BANK_SIZE, kind="param", given=True))
         self.where: dict[int, tuple[int, int]] = {0: (start, _BANK_SIZE), **others}
 
-    def fill(self, launch: Launch, params: bytes, stack_top: int) -> None:
-        """Write bank 0 of ``launch`` into the mapped arena."""
-        start, _ = self.where[0]
-        at = self.layout
-        memory = self.arena.layout
-        self.arena.write(start + at.block, struct.pack("<3I", *launch.block))
-        self.arena.write(start + at.grid, struct.pack("<3I", *launch.grid))
-        self.arena.write(start + at.stack, struct.pack("<I", stack_top))
-        self.arena.write(start + at.shared_window, struct.pack("<Q", memory.shared_window))
-        self.arena.write(start + at.local_window, struct.pack("<Q", memory.local_window))
-        self.arena.write(start + at.params, params)
+    def fill(self, launch: Launch, params: bytes, stack_top: int, workspace: int, shared: int) -> None:
+        """Write bank 0 of ``launch`` into the mapped arena.
+
+        ``stack_top`` is a thread's bytes of local memory, ``workspace`` the address of a cooperative grid's
+        barrier (0 for none), ``shared`` the bytes of a block.
+        """
+        at, memory = self.layout, self.arena.layout
+        clusters = tuple(g // c for g, c in zip(launch.grid, launch.cluster, strict=True))
+        x, y, z = launch.cluster
+        for offset, form, values in (
+            (at.block, "<3I", launch.block),
+            (at.grid, "<3I", launch.grid),
+            (at.stack, "<I", (stack_top,)),
+            (at.dynamic, "<I", (launch.shared_bytes,)),
+            (at.reserved, "<I", (0,)),
+            (at.sms, "<I", (SM_COUNT,)),
+            (at.workspace, "<2I", (workspace >> 32, workspace & 0xFFFFFFFF)),
+            (at.local_window, "<Q", (memory.local_window,)),
+            (at.shared_window, "<Q", (memory.shared_window,)),
+            (at.cluster, "<3I", launch.cluster),
+            # One over the extent, rounded up, so that the truncated product is the exact quotient.
+            (at.reciprocal, "<3f", tuple(_reciprocal(extent) for extent in launch.cluster)),
+            (at.clusters, "<3I", clusters),
+            (at.cluster_size, "<I", (x * y * z,)),
+            (at.most_shared, "<I", (shared,)),
+        ):
+            if offset is not None:
+                self.arena.write(self.where[0][0] + offset, struct.pack(form, *values))
+        self.arena.write(self.where[0][0] + at.params, params)
 
     def word(self, operand: Constant, step: int = 0) -> int:
         """The 32-bit word of a constant operand at a fixed place, ``step`` words further."""

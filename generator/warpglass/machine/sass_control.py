@@ -43,9 +43,10 @@ Builder = Callable[[SassRegisters, "CodeMap", Instruction, int], Op]
 class CodeMap:
     """Addresses of code: ``base`` of the function at hand, and pcs by address over the whole program."""
 
-    def __init__(self, bases: Mapping[str, int], pcs: Mapping[int, int]) -> None:
+    def __init__(self, bases: Mapping[str, int], pcs: Mapping[int, int], sm: int) -> None:
         self.bases = bases
         self.pcs = pcs
+        self.sm = sm
         self.base = 0
         self.next = 0
 
@@ -107,15 +108,18 @@ class JumpOp(Op):
         values = np.where(values >= 1 << 31, values - (1 << 32), values) + self.offset
         targets = np.empty(on.count, dtype=np.int64)
         for address in np.unique(values).tolist():
-            pc = self.pcs.get(address)
-            if pc is None:
-                line = m.program.lines[self.pc]
-                m.stop(
-                    "fault", f"stopped at line {line}: a branch to {address:#x}, where no code is", self.pc
-                )
-            targets[values == address] = pc
+            targets[values == address] = self._pc(m, int(address))
         fan_out(m, g, on, targets, self.pc + 1, NO_JOIN)
         return True
+
+    def _pc(self, m: Machine, address: int) -> int:
+        found = self.pcs.get(address)
+        if found is None:
+            line = m.program.lines[self.pc]
+            reason = f"stopped at line {line}: a branch to {address:#x}, where no code is"
+            m.stop("fault", reason, self.pc)
+            return 0
+        return found
 
 
 class UniformOp(Op):
@@ -189,9 +193,9 @@ def _bra(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     target = code.pc_of(label)
     if "DIV" in i.modifiers or "CONV" in i.modifiers:
         member = next((o for o in i.operands if isinstance(o, Register | UniformRegister)), None)
-        if member is None or "CONV" in i.modifiers:
+        if member is None:
             raise Unsupported("")
-        return DivBranchOp(pc, r.register(member), member.inverted, target)
+        return DivBranchOp(pc, r.register(member), member.inverted, target, "CONV" in i.modifiers)
     return _gated(r, i, BranchOp(pc, target, NO_JOIN))
 
 
@@ -234,7 +238,8 @@ def _bssy(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 
 
 def _bsync(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
-    return _gated(r, i, BsyncOp(pc, _barrier_of(r, i)))
+    soft = code.sm >= 100 and "RECONVERGENT" not in i.modifiers
+    return _gated(r, i, BsyncOp(pc, _barrier_of(r, i), soft))
 
 
 def _break(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
@@ -254,8 +259,7 @@ def _bmov(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 
 
 def _warpsync(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
-    if "COLLECTIVE" in i.modifiers:
-        raise Unsupported("")
+    # .COLLECTIVE: the lanes named act together up to ENDCOLLECTIVE, behind which its label stands.
     member = next((o for o in i.operands if isinstance(o, Register | UniformRegister | Immediate)), None)
     mask = r.constant(0xFFFFFFFF) if member is None or "ALL" in i.modifiers else r.source(member)
     return WarpsyncOp(pc, mask)
@@ -312,16 +316,16 @@ _SPECIAL = {
     "TID.X": "%tid.x", "TID.Y": "%tid.y", "TID.Z": "%tid.z", "CTAID.X": "%ctaid.x", "CTAID.Y": "%ctaid.y",
     "CTAID.Z": "%ctaid.z", "NTID.X": "%ntid.x", "NTID.Y": "%ntid.y", "NTID.Z": "%ntid.z",
     "NCTAID.X": "%nctaid.x", "NCTAID.Y": "%nctaid.y", "NCTAID.Z": "%nctaid.z", "LANEID": "%laneid",
-    "VIRTID": "%warpid", "VIRTUALSMID": "%smid", "SMID": "%smid", "NSMID": "%nsmid", "EQMASK": "%lanemask_eq",
+    "VIRTUALSMID": "%smid", "SMID": "%smid", "NSMID": "%nsmid", "VIRTID": "%warpid", "EQMASK": "%lanemask_eq",
     "LTMASK": "%lanemask_lt", "LEMASK": "%lanemask_le", "GTMASK": "%lanemask_gt", "GEMASK": "%lanemask_ge",
     "CLOCKLO": "%clock", "CLOCKHI": "%clock_hi", "GLOBALTIMERLO": "%globaltimer_lo",
-    "GLOBALTIMERHI": "%globaltimer_hi", "CgaSize": "%cluster_nctarank",
+    "GLOBALTIMERHI": "%globaltimer_hi",
     "CLUSTERID.X": "%clusterid.x", "CLUSTERID.Y": "%clusterid.y", "CLUSTERID.Z": "%clusterid.z",
     "NCLUSTERID.X": "%nclusterid.x", "NCLUSTERID.Y": "%nclusterid.y", "NCLUSTERID.Z": "%nclusterid.z",
     "CLUSTER_CTAID.X": "%cluster_ctaid.x", "CLUSTER_CTAID.Y": "%cluster_ctaid.y",
     "CLUSTER_CTAID.Z": "%cluster_ctaid.z", "CLUSTER_NCTAID.X": "%cluster_nctaid.x",
     "CLUSTER_NCTAID.Y": "%cluster_nctaid.y", "CLUSTER_NCTAID.Z": "%cluster_nctaid.z",
-    "CgaCtaId": "%cluster_ctarank",
+    "CgaCtaId": "%cluster_ctarank", "SMEMSZ": "%total_smem_size",
 }  # fmt: skip
 #: A 64-bit CS2R reads the upper half from here.
 _UPPER = {"CLOCKLO": "CLOCKHI", "GLOBALTIMERLO": "GLOBALTIMERHI"}
@@ -333,7 +337,8 @@ def _special_source(r: SassRegisters, name: str) -> tuple[int, str | None]:
     fixed = {
         "Z": 0, "SWINHI": layout.shared_window >> 32, "SWINLO": layout.shared_window & 0xFFFFFFFF,
         "LWINHI": layout.local_window >> 32, "LWINLO": layout.local_window & 0xFFFFFFFF,
-        "SRZ": 0, "TMCNT": 0, "NWARPID": 64,
+        # CgaSize only chooses among copies of the cluster's constants, which lie at its value 0 here.
+        "SRZ": 0, "TMCNT": 0, "NWARPID": 64, "CgaSize": 0, "VIRTCFG": 64 << 8,
     }.get(name)  # fmt: skip
     if fixed is not None:
         return r.constant(fixed), None
@@ -341,6 +346,15 @@ def _special_source(r: SassRegisters, name: str) -> tuple[int, str | None]:
     if ptx is None:
         raise Unsupported(f"SR_{name}")
     return r.file.special(ptx), ptx if ptx in DYNAMIC else None
+
+
+def _as_is(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
+def _warp_number(warp: Any) -> tuple[Any, ...]:
+    """SR_VIRTID holds the warp's number in bits 14:8."""
+    return (warp << np.uint32(8),)
 
 
 def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
@@ -357,9 +371,7 @@ def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
             clocks.append((index, clock))
         if register is not None:
             targets.append((position, register))
-    # Hopper's shared::cluster addresses have the block's rank in bits 31:24; here rank + 1 stands there.
-    shift = np.uint32(1) if source.name == "CgaCtaId" else None
-    fn: Callable[..., Any] = (lambda *a: a) if shift is None else (lambda a: (a + shift,))
+    fn: Callable[..., Any] = _warp_number if source.name == "VIRTID" else _as_is
     if isinstance(target, UniformRegister):
         registers = tuple(register for _, register in targets)
         return UniformOp(pc, fn, tuple(sources), registers, False, False)
@@ -367,6 +379,16 @@ def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 
 
 # -- the rest --------------------------------------------------------------------------------------------
+
+
+def _lepc(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    """``LEPC R20, `(label)``: the address of a label, or of the next instruction."""
+    label = _label(i)
+    address = code.next if label is None else code.label(label)
+    low, high = r.targets(i.operands[0], 2)
+    sources = (r.constant(address & 0xFFFFFFFF), r.constant(address >> 32))
+    targets = tuple((n, t) for n, t in enumerate((low, high)) if t is not None)
+    return AluOp(pc, lambda a, b: (a, b), sources, (), targets, ())
 
 
 def _nop(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
@@ -385,7 +407,8 @@ def _bpt(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 TABLE: Mapping[str, Builder] = {
     **dict.fromkeys(("BRA", "JMP"), _bra), "CALL": _call,
     **dict.fromkeys(("BRX", "BRXU", "JMX", "JMXU", "RET"), _jump),
-    "EXIT": _exit, "BSSY": _bssy, "BSYNC": _bsync, "BREAK": _break, "BMOV": _bmov, "WARPSYNC": _warpsync,
+    "LEPC": _lepc, "EXIT": _exit,
+    "BSSY": _bssy, "BSYNC": _bsync, "BREAK": _break, "BMOV": _bmov, "WARPSYNC": _warpsync,
     "BAR": _bar, "B2R": _b2r, **dict.fromkeys(("UCGABAR_ARV", "UCGABAR_WAIT"), _cluster_barrier),
     **dict.fromkeys(("S2R", "S2UR", "CS2R", "CS2UR"), _s2r),
     **dict.fromkeys(("MEMBAR", "FENCE"), _fence), "BPT": _bpt,

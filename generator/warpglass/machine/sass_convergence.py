@@ -1,8 +1,8 @@
 """Convergence of SASS: BSSY, BSYNC, BREAK and WARPSYNC, as the hardware keeps them.
 
 A convergence barrier register holds, for each lane, the mask of lanes it will meet (so it is an ordinary
-register here). Lanes that reach the meeting place are parked as masks by (place, warp, lowest lane of the
-mask); when all living lanes of the mask are there they go on as one group.
+register here). Lanes that reach the meeting place are parked as masks by place and warp; when all living
+lanes of the mask are there they go on as one group.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def lowest(bits: Bits) -> Ints:
 
 
 class _Place:
-    """Parked lanes of one meeting place: masks ``[W, 32]`` by warp and lowest lane of the mask."""
+    """Parked lanes of one meeting place: masks ``[W, 32]`` by warp and slot, a slot for each meeting."""
 
     __slots__ = ("arrived", "need", "pc")
 
@@ -41,12 +41,27 @@ class _Place:
         self.need = np.zeros((warps, 32), dtype=np.uint32)
         self.pc = pc
 
+    def slots(self, rows: Ints, masks: Bits) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Slot for each row's meeting of ``masks``, and whether it fits here.
+
+        A meeting is found again by a lane that it shares: lanes that exit or break out change its mask. One
+        that was begun with lanes outside ``masks`` is another meeting (an outer one of the same register).
+        """
+        need = self.need[rows]
+        shared = (need & masks[:, None]) != 0
+        known = shared.any(axis=1)
+        slot = np.where(known, shared.argmax(axis=1), (need == 0).argmax(axis=1))
+        arrived = self.arrived[rows, slot]
+        return slot, (arrived & ~masks) == 0
+
 
 class Meetings:
     """All meeting places of a batch, by a key: the barrier register and where its BSYNC stands."""
 
     def __init__(self) -> None:
         self.places: dict[tuple[object, int], list[_Place]] = {}
+        #: Places whose lanes may go on without the others when nothing else helps.
+        self.soft: set[tuple[object, int]] = set()
 
     def arrive(
         self, m: Machine, key: tuple[object, int], pc: int, rows: Ints, bits: Bits, masks: Bits
@@ -61,18 +76,16 @@ class Meetings:
         rest = ~whole
         rows, bits, masks = rows[rest], bits[rest], masks[rest]
         for layer in self._layers(m, key, pc):
-            leader = lowest(masks)
-            held = layer.need[rows, leader]
-            fits = (held == 0) | (held == masks) | ((layer.arrived[rows, leader] & ~masks) == 0)
-            r, b, k, lead = rows[fits], bits[fits], masks[fits], leader[fits]
-            layer.arrived[r, lead] |= b
-            layer.need[r, lead] = k
+            slot, fits = layer.slots(rows, masks)
+            r, b, k, at = rows[fits], bits[fits], masks[fits], slot[fits]
+            layer.arrived[r, at] |= b
+            layer.need[r, at] = k
             layer.pc = pc
-            full = layer.arrived[r, lead] == k
+            full = layer.arrived[r, at] == k
             done_rows.append(r[full])
             done_bits.append(k[full])
-            layer.arrived[r[full], lead[full]] = 0
-            layer.need[r[full], lead[full]] = 0
+            layer.arrived[r[full], at[full]] = 0
+            layer.need[r[full], at[full]] = 0
             rows, bits, masks = rows[~fits], bits[~fits], masks[~fits]
             if not rows.size:
                 break
@@ -108,6 +121,21 @@ class Meetings:
                     layer.need[rows[where], lane] = 0
                     _place_all(m, layer.pc + 1, rows[where], opened)
 
+    def force(self, m: Machine) -> bool:
+        """Let lanes parked at soft places go on alone; whether there were any."""
+        found = False
+        for key in self.soft:
+            for layer in self.places.get(key, ()):
+                rows, lane = np.nonzero(layer.arrived)
+                if rows.size:
+                    found = True
+                    bits = layer.arrived[rows, lane]
+                    layer.arrived[rows, lane] = 0
+                    # Those still to come must not wait for the lanes that have left.
+                    layer.need[rows, lane] &= ~bits
+                    _place_all(m, layer.pc + 1, rows, bits)
+        return found
+
     def explain(self, m: Machine, pcs: dict[int, int]) -> list[str]:
         """Who is parked, in words; lanes are added to ``pcs`` by instruction."""
         parts = []
@@ -141,10 +169,9 @@ def _place_all(m: Machine, pc: int, rows: Ints, bits: Bits) -> None:
 
 def meetings(m: Machine) -> Meetings:
     """The meeting places of a batch."""
-    found: Meetings | None = m.local.get("meetings")
-    if found is None:
-        found = m.local["meetings"] = Meetings()
-    return found
+    if m.meetings is None:
+        m.meetings = Meetings()
+    return m.meetings
 
 
 def row_values(m: Machine, register: int, on: Selection) -> npt.NDArray[np.uint32]:
@@ -177,15 +204,20 @@ class BssyOp(Op):
 
 
 class BsyncOp(Op):
-    """``BSYNC``: wait for the lanes of the barrier that have not exited or broken out."""
+    """``BSYNC``: wait for the lanes of the barrier that have not exited or broken out.
 
-    __slots__ = ("barrier",)
+    From sm_100 on ptxas marks those meetings that must happen as ``.RECONVERGENT``; it hoists spin loops in
+    front of the others, which hence must let lanes go where the rest cannot come (``soft``).
+    """
+
+    __slots__ = ("barrier", "soft")
 
     placed: ClassVar[tuple[str, ...]] = ("barrier",)
 
-    def __init__(self, pc: int, barrier: int) -> None:
+    def __init__(self, pc: int, barrier: int, soft: bool = False) -> None:
         super().__init__(pc)
         self.barrier = barrier
+        self.soft = soft
 
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
         """Meet."""
@@ -197,7 +229,10 @@ class BsyncOp(Op):
             sel = Selection(rows, bits)
             masks = row_values(m, self.barrier, sel)
             same = _lanes_with(m, self.barrier, rows, bits, masks)
-            m.place(meetings(m).arrive(m, (self.barrier, self.pc), self.pc, rows, same, masks))
+            place = meetings(m)
+            if self.soft:
+                place.soft.add((self.barrier, self.pc))
+            m.place(place.arrive(m, (self.barrier, self.pc), self.pc, rows, same, masks))
             left = bits & ~same
             rows, bits = rows[left != 0], left[left != 0]
         return True
@@ -270,15 +305,16 @@ class SassExitOp(Op):
 
 
 class DivBranchOp(Op):
-    """``BRA.DIV``: branch where a lane of the mask is not here."""
+    """``BRA.DIV``: branch where a lane of the mask is not here; ``BRA.CONV``: where all of them are."""
 
-    __slots__ = ("inverted", "member", "target")
+    __slots__ = ("inverted", "member", "target", "together")
 
     placed: ClassVar[tuple[str, ...]] = ("member",)
     skippable: ClassVar[bool] = False
 
-    def __init__(self, pc: int, member: int, inverted: bool, target: int) -> None:
+    def __init__(self, pc: int, member: int, inverted: bool, target: int, together: bool) -> None:
         super().__init__(pc)
+        self.together = together
         self.member = member
         self.inverted = inverted
         self.target = target
@@ -290,6 +326,7 @@ class DivBranchOp(Op):
         if self.inverted:
             masks = ~masks
         missing = masks & m.exists[rows] & ~m.dead[rows] & ~on.bits
-        away = np.where(missing != 0, on.bits, np.uint32(0)).astype(np.uint32)
+        goes = (missing == 0) if self.together else (missing != 0)
+        away = np.where(goes, on.bits, np.uint32(0)).astype(np.uint32)
         diverge(m, g, Selection(rows, away), self.target, self.pc + 1, NO_JOIN)
         return True

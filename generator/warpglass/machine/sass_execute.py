@@ -8,6 +8,7 @@ from warpglass.machine.execute import MAX_SLOTS, batch_size, result_of, run_all
 from warpglass.machine.findings import Findings
 from warpglass.machine.launch import Launch
 from warpglass.machine.memory import Arena, Layout
+from warpglass.machine.regions import Region
 from warpglass.machine.result import RunResult
 from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.runoptions import RunOptions
@@ -15,7 +16,8 @@ from warpglass.machine.sass_constants import ConstantBanks, DataSections, bank0_
 from warpglass.machine.sass_program import code_bases, lower_sass, shared_unit
 from warpglass.machine.trace import Tracer
 from warpglass.ptx.model import Function as Signature
-from warpglass.sass.model import Module
+from warpglass.sass.model import Function, Module
+from warpglass.sass.operands import Constant
 
 __all__ = ["execute_sass"]
 
@@ -46,7 +48,8 @@ def execute_sass(
     reserved = RESERVED_SHARED if sm >= 90 else 0
     static = kernel.shared or 0
     dynamic_base = (reserved + static + 15) // 16 * 16
-    at_once = batch_size(launch, options, launch.cooperative)
+    grid_sync = _reads_workspace(kernel, banks)
+    at_once = batch_size(launch, options, launch.cooperative or grid_sync)
     slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
     shared_stride = (dynamic_base + launch.shared_bytes + 511) // 256 * 256
     local_stride = ((kernel.local or 0) + (STACK_SPARE if others or kernel.local else 0) + 15) // 16 * 16
@@ -60,10 +63,14 @@ def execute_sass(
         )
         for _ in range(slots)
     ]
+    workspace = arena.reserve(4096, 4096) if grid_sync else 0
+    if grid_sync:
+        arena.add_region(Region("grid workspace", workspace, 4096, kind="workspace", given=True))
     arena.map()
     write_arguments(arguments, arena)
     data.fill(arena, code_bases(kernel, others))
-    banks.fill(launch, arguments.data, local_stride)
+    address = workspace + arena.layout.global_base if grid_sync else 0
+    banks.fill(launch, arguments.data, local_stride, address, dynamic_base + launch.shared_bytes)
     program = lower_sass(kernel, others, banks, data.symbols, sm, static, dynamic_base, local_stride)
     run = RunState(program, launch, options, arena, Findings(), Tracer(options))
     run.extra["local_stride"] = local_stride
@@ -71,6 +78,16 @@ def execute_sass(
     run.assume("all blocks progress fairly, as if all of them were resident")
     stopped, executed = run_all(run, program, launch, at_once, areas)
     return result_of(run, program, launch, arguments, stopped, executed)
+
+
+def _reads_workspace(kernel: Function, banks: ConstantBanks) -> bool:
+    """Whether the code reads where the driver put the grid's barrier."""
+    start = banks.layout.workspace
+    return any(
+        isinstance(o, Constant) and o.bank == 0 and start <= o.offset < start + 8
+        for i in kernel.instructions
+        for o in i.operands
+    )
 
 
 def _number(arch: str | None) -> int:

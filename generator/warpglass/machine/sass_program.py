@@ -20,6 +20,7 @@ from warpglass.machine.sass_memory import AroundOp, UniformTargetOp
 from warpglass.machine.sass_ops import LaneOp, WarpOp, lower
 from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
+from warpglass.machine.sass_sync import SyncOp
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import Register, UniformPredicate, UniformRegister
 
@@ -59,7 +60,7 @@ def lower_sass(
         end = at + len(function.instructions)
         ranges.append(FunctionRange(function.name, at, end, 0, 0))
         at = end
-    code = CodeMap(bases, pcs)
+    code = CodeMap(bases, pcs, sm)
 
     def label(operand: Any) -> int:
         value = symbols.get(operand.name)
@@ -107,7 +108,7 @@ def lower_sass(
 
 def _place(op: Op, file: RegisterFile) -> None:
     """Turn placeholders of specials and constants into final register numbers."""
-    if isinstance(op, AroundOp | UniformTargetOp | GatedOp):
+    if isinstance(op, AroundOp | UniformTargetOp | GatedOp | SyncOp):
         _place(op.inner, file)
     if isinstance(op, AroundOp):
         for made in op.before:
@@ -141,8 +142,10 @@ def _lower_one(r: SassRegisters, code: CodeMap, i: Instruction, pc: int, sm: int
 
 def _build(r: SassRegisters, code: CodeMap, i: Instruction, pc: int, sm: int) -> Op:
     base = i.base
-    if base in SYNC:
-        return SYNC[base](r, code, i, pc)
+    first_two = ".".join(i.parts[:2])
+    for key in (first_two, base):
+        if key in SYNC:
+            return SYNC[key](r, code, i, pc)
     if base in MEMORY:
         return MEMORY[base](r, i, pc)
     if base in CONTROL:

@@ -53,6 +53,8 @@ class State:
         self.shared_at: int = area.shared_at
         self.local_at: int = area.local_at
         self.local_stride: int = run.extra["local_stride"]
+        #: Whether shared addresses name the block by its plain rank: SASS of a launch with clusters.
+        self.plain_ranks = program.isa == "sass" and launch.cluster != (1, 1, 1)
         self.address_cache: dict[Any, Any] = {}
         self.local: dict[str, Any] = {}
         self._registers()
