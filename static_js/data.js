@@ -67,14 +67,16 @@
  */
 
 /**
- * Reads the report out of the page.
+ * Reads the report out of the page, where it is JSON or the gzip of JSON.
  * @param {Document} doc
- * @returns {WgReport | null}
+ * @returns {Promise<WgReport | null>}
  */
-export function dataReport(doc) {
+export async function dataReport(doc) {
   const script = doc.getElementById('wg-data');
   if (!script || !script.textContent) return null;
-  return JSON.parse(script.textContent);
+  const found = JSON.parse(script.textContent);
+  if (found.$ !== 'json') return found;
+  return JSON.parse(new TextDecoder().decode(await dataInflate(dataBytes(found.d))));
 }
 
 /**

@@ -26,8 +26,8 @@ const MAIN_SECTIONS = [
   ['memory', initMemory],
 ];
 
-function mainBoot() {
-  const report = dataReport(document);
+async function mainBoot() {
+  const report = await dataReport(document);
   if (!report) return;
   const app = new App(report);
   keysInstall(app);
@@ -59,4 +59,4 @@ function mainBoot() {
   document.documentElement.dataset.ready = 'true';
 }
 
-mainBoot();
+void mainBoot();

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from warpglass import machine, ptx, sass
 from warpglass.analysis.ptx_listing import ptx_listing
-from warpglass.analysis.sass_listing import control_columns, sass_listing
+from warpglass.analysis.sass_listing import control_columns, ptx_line_columns, sass_listing
 from warpglass.collect import CodeUnit
 from warpglass.expect import check_expectations, load_reference, parse_expectation
 from warpglass.launchparams import describe_params
@@ -44,7 +44,7 @@ def execute_unit(
     if unit.module is not None and options.isa in ("auto", "ptx"):
         runs.append(_ptx_run(unit, unit.module, launch, kernel, options, texts["ptx"]))
     if unit.sass is not None and options.isa in ("auto", "sass"):
-        machine_code = _sass_run(unit, unit.sass, launch, kernel, options, texts["sass"])
+        machine_code = _sass_run(unit, unit.sass, launch, kernel, options, texts)
         if machine_code is not None:
             runs.append(machine_code)
     return tuple(runs)
@@ -56,7 +56,7 @@ def _sass_run(
     launch: Launch,
     kernel: ptx.Function,
     options: ReportOptions,
-    text_id: int,
+    texts: Mapping[str, int],
 ) -> RunUnit | None:
     if not any(f.name == kernel.name and f.instructions for f in module.functions):
         return None
@@ -64,7 +64,14 @@ def _sass_run(
     listing = sass_listing(module, kernel.name, result.functions)
     if options.isa == "sass" or unit.module is None:
         result = _expected(unit, kernel, launch, result, options)
-    return RunUnit(listing, result, text_id, control_columns(module, result.functions))
+    return RunUnit(
+        listing,
+        result,
+        texts["sass"],
+        control_columns(module, result.functions),
+        ptx_source=texts.get("ptx"),
+        ptx_lines=ptx_line_columns(module, result.functions) if "ptx" in texts else None,
+    )
 
 
 def _ptx_run(

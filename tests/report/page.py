@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
+from warpglass.report.pack import unpack_page
+
 _VOID = frozenset(("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"))
 
 
@@ -87,7 +89,7 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        return json.loads(self.by_id("wg-data").text)
+        return unpack_page(json.loads(self.by_id("wg-data").text))
 
     @property
     def policy(self) -> str:

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample import sample
 
-from warpglass.report.pack import gzip_bytes, pack_column, pack_report, unpack_column
+from warpglass.report.pack import (
+    gzip_bytes,
+    pack_column,
+    pack_page,
+    pack_report,
+    unpack_column,
+    unpack_page,
+)
 
 
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1), st.booleans())
@@ -66,6 +73,16 @@ def test_a_report_is_packed_in_its_traces_only() -> None:
     for name, column in report["launches"][0]["runs"][0]["traces"][0]["columns"].items():
         assert unpack_column(columns[name]) == column
     assert packed["launches"][0]["runs"][0]["profile"] == report["launches"][0]["runs"][0]["profile"]
+
+
+def test_a_page_carries_the_packed_report() -> None:
+    report = sample()
+    packed = pack_page(report)
+    assert packed["$"] == "json"
+    assert packed["schema"] == report["schema"]
+    assert packed["n"] == len(zlib.decompress(base64.b64decode(packed["d"]), wbits=31))
+    assert unpack_page(packed) == pack_report(report)
+    assert pack_page(report) == packed
 
 
 def test_a_million_steps_pack_small() -> None:

@@ -10,7 +10,7 @@ from warpglass.flow.sass import sass_cfg, sass_liveness
 from warpglass.sass.defuse import defuse, register_name
 from warpglass.sass.opcodes import kind
 
-__all__ = ["control_columns", "sass_listing"]
+__all__ = ["control_columns", "ptx_line_columns", "sass_listing"]
 
 #: State space and operation of each memory opcode (CUDA Binary Utilities, instruction set reference).
 _MEMORY: Mapping[str, tuple[str, str]] = {
@@ -124,4 +124,17 @@ def control_columns(
                     "reuse": c.reuse,
                 }
             )
+    return out
+
+
+def ptx_line_columns(
+    module: sass.Module, functions: Sequence[tuple[str, int, int]]
+) -> list[tuple[int, ...] | None] | None:
+    """Lines of the PTX that each instruction was assembled from; None where the image does not tell."""
+    by_name = {function.name: function for function in module.functions}
+    if not any(by_name[name].ptx_lines for name, _, _ in functions):
+        return None
+    out: list[tuple[int, ...] | None] = []
+    for name, start, end in functions:
+        out += [place.ptx_lines or None for place in sass.link(by_name[name])[: end - start]]
     return out

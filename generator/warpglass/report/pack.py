@@ -1,8 +1,9 @@
-"""Packs trace columns for the page: little-endian byte planes, gzip, base64 (docs/json-schema.md)."""
+"""Packs the report for the page: gzip and base64, trace columns as byte planes (docs/json-schema.md)."""
 
 from __future__ import annotations
 
 import base64
+import json
 import struct
 import zlib
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["gzip_bytes", "pack_column", "pack_report", "unpack_column"]
+from warpglass.report.json_writer import compact
+
+__all__ = ["gzip_bytes", "pack_column", "pack_page", "pack_report", "unpack_column", "unpack_page"]
 
 #: Columns that grow slowly along a trace: stored as differences where that is smaller.
 _RISING = frozenset({"round", "step", "offset", "data_offset", "addresses", "pc"})
@@ -101,3 +104,19 @@ def pack_report(report: Mapping[str, Any]) -> dict[str, Any]:
         ]
         launches.append({**launch, "runs": runs})
     return {**report, "launches": launches}
+
+
+def pack_page(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page carries: the schema's name, and the report with packed traces as gzip of its JSON.
+
+    Columns are packed by themselves first, so that the page inflates a trace when it is first looked at.
+    """
+    text = compact(pack_report(report)).encode("utf-8", "surrogatepass")
+    packed = base64.b64encode(gzip_bytes(text)).decode("ascii")
+    return {"schema": report.get("schema"), "$": "json", "n": len(text), "d": packed}
+
+
+def unpack_page(packed: Mapping[str, Any]) -> dict[str, Any]:
+    """Inverse of :func:`pack_page`, the columns of traces still packed."""
+    report: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed["d"]), wbits=31))
+    return report

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from warpglass.analysis.access import AccessRow, access_table
+from warpglass.analysis.counters import counters, opcode_counts
 from warpglass.analysis.findings import all_findings
 from warpglass.analysis.listing import Frame, Listing, own_frame
 from warpglass.analysis.mix import branch_table, line_table, loop_trips, mix_table
 from warpglass.analysis.summary import run_numbers
 from warpglass.machine.launch import Argument, Launch
 from warpglass.machine.result import COUNTERS, AccessSample, BlockTrace, Finding, RunResult
+from warpglass.sass.opcodes import explain, pipe
 
 __all__ = ["LaunchUnit", "RunUnit", "SourceMap", "launch_json"]
 
@@ -44,12 +46,18 @@ class SourceMap:
 
 @dataclass(frozen=True, slots=True)
 class RunUnit:
-    """One run with its code. ``source`` is the id of the PTX or SASS text; ``control`` columns for SASS."""
+    """One run with its code. ``source`` is the id of the PTX or SASS text.
+
+    For SASS: ``control`` fields, and ``ptx_lines`` of the page's source ``ptx_source`` that each instruction
+    was assembled from, None where that is not known.
+    """
 
     listing: Listing
     result: RunResult
     source: int
     control: Sequence[Mapping[str, object] | None] | None = None
+    ptx_source: int | None = None
+    ptx_lines: Sequence[tuple[int, ...] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +179,7 @@ def _run(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             {"opcode": row.opcode, "kind": row.kind, "warp": row.warp, "thread": row.thread}
             for row in mix_table(listing, result)
         ],
+        **_profiler(unit, run),
         "buffers": [
             {
                 "name": buffer.name,
@@ -184,6 +193,22 @@ def _run(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             if buffer is not None
         ],
         "traces": [_trace(trace, result.launch) for trace in result.traces],
+    }
+
+
+def _profiler(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
+    """Counters under the profiler's names: machine code alone has them."""
+    if run.listing.isa != "sass":
+        return {}
+    return {
+        "counters": [
+            {"group": group, **number.to_json()}
+            for group, number in counters(run.listing, run.result, unit.arch)
+        ],
+        "opcode_counts": [
+            {"opcode": opcode, "warp": warp, "thread": thread}
+            for opcode, (warp, thread) in opcode_counts(run.listing, run.result).items()
+        ],
     }
 
 
@@ -242,7 +267,10 @@ def _code(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             "reads": [[index[r] for r in row.reads if r in index] for row in rows],
             "writes": [[index[r] for r in row.writes if r in index] for row in rows],
             "control": list(run.control) if run.control is not None else [None] * len(rows),
+            **({} if run.ptx_lines is None else {"ptx_lines": [lines and list(lines) for lines in run.ptx_lines]}),
         },
+        **({} if run.ptx_lines is None else {"ptx_source": run.ptx_source}),
+        **_opcodes(unit, listing),
         "blocks": [
             {
                 "start": block.start,
@@ -262,6 +290,16 @@ def _code(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             "types": [kind for _, kind in listing.register_types],
         },
     }
+
+
+def _opcodes(unit: LaunchUnit, listing: Listing) -> dict[str, object]:
+    """What each opcode of machine code is: a sentence, and its pipe where a source names it."""
+    if listing.isa != "sass":
+        return {}
+    digits = "".join(c for c in unit.arch if c.isdigit())
+    sm = int(digits) if digits else None
+    names = sorted({row.opcode for row in listing.rows})
+    return {"opcodes": {name: {"help": explain(name), "pipe": pipe(name, sm)} for name in names}}
 
 
 def _access(unit: LaunchUnit, run: RunUnit, row: AccessRow) -> dict[str, object]:

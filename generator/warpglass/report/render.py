@@ -18,7 +18,7 @@ from warpglass.report import custom, view
 from warpglass.report.bundle import bundle
 from warpglass.report.charts import packed_plotly
 from warpglass.report.json_writer import compact, plain
-from warpglass.report.pack import gzip_bytes, pack_report
+from warpglass.report.pack import gzip_bytes, pack_page
 from warpglass.report.schema import check_report
 from warpglass.report.sections import PAGE_ORDER, registry
 from warpglass.report.text import json_for_script, markup, visible
@@ -170,7 +170,7 @@ def render_html(report: Mapping[str, Any], *, charts: str | None = None) -> str:
             csp=content_policy(script_text),
             css=stylesheet(),
             sections=sections,
-            data=json_for_script(compact(pack_report(value))),
+            data=json_for_script(compact(pack_page(value))),
             plotly=packed_plotly() if has_charts else None,
             script=Markup(script_text),  # noqa: S704 - the project's own script; bundle() refuses end tags
         )

@@ -47,8 +47,68 @@ def problems(report: Any) -> Iterator[str]:
     yield from _column_problems(report)
 
 
+def _measured_problems(report: Mapping[str, Any]) -> Iterator[str]:
+    """Indexes of profiled launches that point nowhere."""
+    profile = report.get("profile")
+    for number, launch in enumerate(report["launches"]):
+        measured = launch.get("measured")
+        if not measured:
+            continue
+        here = f"report.launches[{number}].measured"
+        if not profile:
+            yield f"{here}: the report has no profile"
+            return
+        for key, table in (("file", "files"), ("set", "sets"), ("layout", "layouts")):
+            if measured[key] >= len(profile[table]):
+                yield f"{here}.{key}: there are {len(profile[table])} {table}"
+                return
+        if len(measured["values"]) != len(profile["sets"][measured["set"]]):
+            yield f"{here}.values: not as many as the metrics of its set"
+        if any(position >= len(measured["values"]) for position, _ in measured["marks"]):
+            yield f"{here}.marks: a position beyond the values"
+        for line in measured["timelines"]:
+            if line["t"] is None and line["step"] is None:
+                yield f"{here}.timelines: neither step nor times"
+            if line["t"] is not None and len(line["t"]) != len(line["v"]):
+                yield f"{here}.timelines: times and values of different length"
+        code = measured["code"]
+        if code and code["code"] >= len(profile["codes"]):
+            yield f"{here}.code: there are {len(profile['codes'])} codes"
+        elif code:
+            rows = len(profile["codes"][code["code"]]["instructions"]["line"])
+            if any(len(column) != rows for column in code["profile"].values()):
+                yield f"{here}.code.profile: columns of another length than the code"
+
+
+def _profile_problems(report: Mapping[str, Any]) -> Iterator[str]:
+    """What launches share of their profiles: columns and indexes."""
+    profile = report.get("profile")
+    if not profile:
+        return
+    metrics = profile["metrics"]
+    count = len(metrics["name"])
+    if {len(column) for column in metrics.values()} != {count}:
+        yield "report.profile.metrics: columns of different length"
+    used = {index for ids in profile["sets"] for index in ids}
+    for layout in profile["layouts"]:
+        for section in layout:
+            blocks = section["blocks"]
+            cells = [*section["header"], *(cell for block in blocks for cell in block["cells"])]
+            cells += [cell for block in blocks for row in block["rows"] for cell in row["cells"]]
+            used |= {index for cell in cells for index in cell["metrics"]}
+    if used and max(used) >= count:
+        yield f"report.profile: there are {count} metrics"
+    for number, code in enumerate(profile["codes"]):
+        here = f"report.profile.codes[{number}].instructions"
+        if len({len(column) for column in code["instructions"].values()}) > 1:
+            yield f"{here}: columns of different length"
+        yield from _type_problems(here, code["instructions"], _CODE)
+
+
 def _column_problems(report: Mapping[str, Any]) -> Iterator[str]:
     """Columns of unequal length, and indexes that point nowhere."""
+    yield from _profile_problems(report)
+    yield from _measured_problems(report)
     for number, launch in enumerate(report["launches"]):
         primary, runs = launch.get("primary"), launch["runs"]
         if primary is not None and runs and primary >= len(runs):
@@ -87,6 +147,7 @@ _CODE: Mapping[str, frozenset[type]] = {
     "reads": frozenset({list}),
     "writes": frozenset({list}),
     "control": frozenset({dict, list, str, int, type(None)}),
+    "ptx_lines": frozenset({list, type(None)}),
 }
 
 
