@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field
 
 from warpglass.errors import ParseError
-from warpglass.ncu.exports import normal_unit
+from warpglass.ncu.exports import capability_metrics, normal_unit
+from warpglass.ncu.labels import add_labelled, exported_layout
 from warpglass.ncu.locale import infer_locale, to_value
 from warpglass.ncu.model import Launch, Metric, Report, Rule, RuleMessage, Session
 
@@ -33,6 +34,7 @@ class _Draft:
     block: tuple[int, int, int]
     context: int
     stream: int
+    cc: str = ""
     rows: list[tuple[str, str, str, str]] = field(default_factory=list)
     rules: list[tuple[str, str, list[str]]] = field(default_factory=list)
 
@@ -63,6 +65,7 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
                     _dims(match["block"]),
                     int(match["context"]),
                     int(match["stream"]),
+                    match["cc"] or "",
                 )
             )
             section, open_rule = "", None
@@ -86,11 +89,13 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
     locale = infer_locale((value, unit == "%") for d in drafts for _, _, unit, value in d.rows)
     launches = []
     for index, draft in enumerate(drafts):
-        metrics: dict[str, Metric] = {}
+        metrics: dict[str, Metric] = capability_metrics(draft.cc)
+        rows: list[tuple[str, str, str]] = []
         for in_section, label, raw_unit, raw in draft.rows:
             unit, value = normal_unit(raw_unit, to_value(raw, locale))
             full = f"{in_section}: {label}" if in_section else label
-            metrics[full] = Metric(full, value, unit)
+            made = add_labelled(metrics, full, in_section, label, unit, value)
+            rows.append((in_section, label, made.name))
         launches.append(
             Launch(
                 index=index,
@@ -108,6 +113,7 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
                 nvtx=(),
                 call_stack=(),
                 source_reference=None,
+                sections=exported_layout(rows),
             )
         )
     session = Session(None, None, None, None, None, None, None, None, {}, {})

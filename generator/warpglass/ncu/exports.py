@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpglass.errors import ParseError
+from warpglass.ncu.labels import add_labelled, exported_layout
 from warpglass.ncu.locale import infer_locale, to_value
 from warpglass.ncu.model import Launch, Metric, Report, Rule, RuleMessage, Session, Value
 
-__all__ = ["normal_unit", "parse_csv"]
+__all__ = ["capability_metrics", "normal_unit", "parse_csv"]
 
 _ID_COLUMNS = frozenset(
     {
@@ -64,6 +65,7 @@ class _Draft:
     metrics: dict[str, Metric] = field(default_factory=dict)
     rules: dict[str, list[RuleMessage]] = field(default_factory=dict)
     sections: dict[str, str] = field(default_factory=dict)
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
@@ -91,8 +93,19 @@ def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
         rows = list(csv.reader(io.StringIO("\n".join(kept))))
     except csv.Error as error:
         raise ParseError(f"the CSV is broken: {error}", file=name, line=start + 1, column=1) from None
-    header = [cell.strip().lstrip("﻿") for cell in rows[0]]
-    return header, [row for row in rows[1:] if any(cell.strip() for cell in row)]
+    header = [cell.strip().lstrip("\ufeff") for cell in rows[0]]
+    body = [row for row in rows[1:] if any(cell.strip() for cell in row)]
+    for number, row in enumerate(body, start=2):
+        if {"ID", "Kernel Name"} <= {cell.strip() for cell in row}:
+            # Launch numbers start again there: read as one, two reports would pass for one.
+            raise ParseError(
+                f"a second header stands in row {number} of the table: two reports are mixed in one file",
+                file=name,
+                line=start + number,
+                column=1,
+                hint="give each report as a file of its own",
+            )
+    return header, body
 
 
 def _identity(header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
@@ -102,6 +115,15 @@ def _identity(header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
 def _dims(text: str) -> tuple[int, int, int]:
     match = _DIMS.search(text)
     return (int(match[1]), int(match[2]), int(match[3])) if match else (0, 0, 0)
+
+
+def capability_metrics(text: str) -> dict[str, Metric]:
+    """``8.6`` as the two metrics that a report stores it in; empty where it is something else."""
+    match = re.fullmatch(r"(\d{1,2})\.(\d)", text.strip())
+    if match is None:
+        return {}
+    names = [f"device__attribute_compute_capability_{part}" for part in ("major", "minor")]
+    return {name: Metric(name, int(value), "") for name, value in zip(names, match.groups(), strict=True)}
 
 
 def _pid(text: str) -> int | None:
@@ -135,7 +157,7 @@ def _launch(index: int, draft: _Draft) -> Launch:
         stream=_pid(identity.get("Stream", "")) or 0,
         thread=0,
         process=_pid(identity.get("Process ID", "")),
-        metrics=draft.metrics,
+        metrics={**capability_metrics(identity.get("CC", "")), **draft.metrics},
         rules=tuple(
             Rule(rule, rule, draft.sections.get(rule, ""), tuple(found))
             for rule, found in draft.rules.items()
@@ -143,6 +165,7 @@ def _launch(index: int, draft: _Draft) -> Launch:
         nvtx=(),
         call_stack=(),
         source_reference=None,
+        sections=exported_layout(draft.rows),
     )
 
 
@@ -171,7 +194,12 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
         draft = drafts.setdefault(key, _Draft(identity))
         if metric := cell(row, column["Metric Name"]):
             unit, value = normal_unit(cell(row, unit_column), to_value(cell(row, value_column), locale))
-            draft.metrics[metric] = Metric(metric, value, unit)
+            section = cell(row, column.get("Section Name"))
+            # One label may stand in two sections ("Memory Throughput" in % and in byte/s).
+            taken = metric in draft.metrics and "__" not in metric
+            label = f"{section}: {metric}" if taken else metric
+            made = add_labelled(draft.metrics, label, section, metric, unit, value)
+            draft.rows.append((section, metric, made.name))
         if rule := cell(row, column.get("Rule Name")):
             gain = to_value(cell(row, column.get("Estimated Speedup")), locale)
             kind = cell(row, column.get("Rule Type"))

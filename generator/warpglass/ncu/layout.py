@@ -209,6 +209,9 @@ def layout(launch: Launch, arch: str | None = None) -> tuple[SectionLayout, ...]
     cc = compute_capability(launch, arch)
     sections = []
     for raw in launch.sections:
+        if isinstance(raw, SectionLayout):  # an export lays itself out
+            sections.append(raw)
+            continue
         message: Any = raw
         if message.HasField("filter") and not _passes(message.filter, cc):
             continue

@@ -106,7 +106,8 @@ def command(request: ProfileRequest, output: Path, ncu: Path | str = "ncu") -> l
 _PERMISSION = """\
 the GPU's counters are reserved to administrators on this machine. Either
     run as root (sudo), or in a container with the capability SYS_ADMIN
-    (docker run --gpus all --cap-add=SYS_ADMIN …; in Kubernetes securityContext.capabilities.add: [SYS_ADMIN]), or
+    (docker run --gpus all --cap-add=SYS_ADMIN …;
+    in Kubernetes securityContext.capabilities.add: [SYS_ADMIN]), or
     open them to everybody: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into
     /etc/modprobe.d/nvidia-profiling.conf on the host, and reload the driver or reboot"""
 

@@ -217,7 +217,7 @@ def measured_launch(
             "grid": list(launch.grid),
             "block": list(launch.block),
             "cluster": cluster,
-            "shared_bytes": int(shared) if shared is not None else 0,
+            "shared_bytes": int(shared) if shared is not None else None,
             "args": [],
             "origin": dict.fromkeys(("grid", "block", "cluster", "shared_bytes"), "profiler report"),
         },
@@ -244,7 +244,7 @@ def _measured(
     ids: list[int] = []
     values: list[Any] = []
     marks: list[list[Any]] = []
-    for metric in launch.metrics.values():
+    for metric in {one.name: one for one in launch.metrics.values()}.values():
         if not tables.private and _PRIVATE.search(metric.name):
             continue
         value, mark = _plain(metric.value)
