@@ -34,11 +34,13 @@ def lowest(bits: Bits) -> Ints:
 class _Place:
     """Parked lanes of one meeting place: masks ``[W, 32]`` by warp and slot, a slot for each meeting."""
 
-    __slots__ = ("arrived", "need", "pc")
+    __slots__ = ("arrived", "need", "pc", "since")
 
     def __init__(self, warps: int, pc: int) -> None:
         self.arrived = np.zeros((warps, 32), dtype=np.uint32)
         self.need = np.zeros((warps, 32), dtype=np.uint32)
+        #: Round in which the latest lane came.
+        self.since = np.zeros((warps, 32), dtype=np.int64)
         self.pc = pc
 
     def slots(self, rows: Ints, masks: Bits) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -80,6 +82,7 @@ class Meetings:
             r, b, k, at = rows[fits], bits[fits], masks[fits], slot[fits]
             layer.arrived[r, at] |= b
             layer.need[r, at] = k
+            layer.since[r, at] = m.round
             layer.pc = pc
             full = layer.arrived[r, at] == k
             done_rows.append(r[full])
@@ -121,18 +124,19 @@ class Meetings:
                     layer.need[rows[where], lane] = 0
                     _place_all(m, layer.pc + 1, rows[where], opened)
 
-    def force(self, m: Machine) -> bool:
-        """Let lanes parked at soft places go on alone; whether there were any."""
+    def force(self, m: Machine, patience: int = 0) -> bool:
+        """Let lanes go alone that wait at soft places for ``patience`` rounds or more; whether any did."""
         found = False
         for key in self.soft:
             for layer in self.places.get(key, ()):
-                rows, lane = np.nonzero(layer.arrived)
+                overdue = (layer.arrived != 0) & (layer.since <= m.round - patience)
+                rows, slot = np.nonzero(overdue)
                 if rows.size:
                     found = True
-                    bits = layer.arrived[rows, lane]
-                    layer.arrived[rows, lane] = 0
+                    bits = layer.arrived[rows, slot]
+                    layer.arrived[rows, slot] = 0
                     # Those still to come must not wait for the lanes that have left.
-                    layer.need[rows, lane] &= ~bits
+                    layer.need[rows, slot] = 0
                     _place_all(m, layer.pc + 1, rows, bits)
         return found
 

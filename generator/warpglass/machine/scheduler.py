@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Machine", "StopRun"]
 
+#: Rounds that lanes wait where they need not for the rest of their warp: longer than most loops part a warp.
+PATIENCE = 600
+
 
 class StopRun(Exception):
     """Ends the run; what was executed so far is kept."""
@@ -195,6 +198,8 @@ class Machine(State):
                 else:
                     self._round()
                 if self.round % self.spin.period == 0:
+                    if self.meetings is not None and self.meetings.soft:
+                        self._let_go(PATIENCE)
                     if self.joins.open:
                         self.spin.look()
                     if self.spin.stuck() and not self._let_go():
@@ -265,10 +270,10 @@ class Machine(State):
             self._deadlock()
         return True
 
-    def _let_go(self) -> bool:
-        """Let lanes go on that wait where they need not; whether there were any."""
+    def _let_go(self, patience: int = 0) -> bool:
+        """Let lanes go on that wait where they need not, for ``patience`` rounds; whether there were any."""
         held = self.meetings
-        if held is None or not held.force(self):
+        if held is None or not held.force(self, patience):
             return False
         self.groups = self._regroup([*self.groups, *self.placed])
         self.placed = []
