@@ -1,0 +1,119 @@
+"""Sections as stored: order, filters, options; rooflines, timelines, roll-ups, descriptions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ncu.writer import BASE, Writer, small_report
+from warpglass import ncu
+from warpglass.ncu.by_pc import by_pc
+from warpglass.ncu.describe import describe, described
+from warpglass.ncu.layout import Block, RoofLine, layout
+from warpglass.ncu.names import split_name
+from warpglass.ncu.rollup import aggregate, how, repeated
+from warpglass.ncu.roofline import roofline
+from warpglass.ncu.timeline import plain_name, series
+
+REAL = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
+real = pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared/inputs/ncu")
+
+
+def test_order_filters_and_options_decide() -> None:
+    report = ncu.parse(small_report())
+    sections = layout(report.launches[0])
+    assert [s.id for s in sections] == ["First", "First_Child", "Late"]
+    assert sections[0].header[1].metric == "dram__bytes_write.sum"
+    # The metric is for 9.0 on: its option stands in on 8.0, and one without options is left out.
+    assert [(c.label, c.metric) for c in sections[2].header] == [("Block Size", "launch__block_size")]
+    assert sections[0].blocks[0].cells[0].label == "SM"
+
+
+def test_rooflines_need_every_metric() -> None:
+    w = Writer()
+    values = {"a": 10.0, "b": 5.0, "hz": 2.0, "t": 4.0}
+    w.block(results=[w.result("k", [(name, value, None) for name, value in values.items()])])
+    launch = ncu.parse(w.out).launches[0]
+    block = Block(
+        "roofline",
+        "R",
+        roofs=(RoofLine("peak", ("a",), "hz", ("t",), "hz"), RoofLine("none", ("x",), "hz", ("t",), "hz")),
+        achieved=(RoofLine("got", ("a", "b"), "hz", ("t",)), RoofLine("part", ("a", "x"), "hz", ("t",))),
+    )
+    roofs, achieved = roofline(launch, block)
+    assert [(r.label, r.work, r.traffic, r.intensity) for r in roofs] == [("peak", 20.0, 8.0, 2.5)]
+    assert [(p.label, p.work, p.traffic) for p in achieved] == [("got", 30.0, 4.0)]
+
+
+def test_samples_over_time_start_at_zero() -> None:
+    start = 1_700_000_000_000_000_000
+    w = Writer()
+    samples = {start + 2000: 3.0, start: 1.0, start + 1000: None}
+    w.block(results=[w.result("k", [("SM_A.TriageAC.sm__x.avg", None, samples), ("plain", 1, None)])])
+    (one,) = series(ncu.parse(w.out).launches[0], ())
+    assert (one.t, one.v, one.step) == ((0, 1000, 2000), (1.0, None, 3.0), 1000)
+    assert one.label == "sm__x.avg"
+
+
+@pytest.mark.parametrize(
+    "name", ["SM.TriageA.sm__cycles.avg", "TriageAC.sm__cycles.avg", "pmsampling:sm__cycles.avg"]
+)
+def test_prefixes_of_samples_drift(name: str) -> None:
+    assert plain_name(name) == "sm__cycles.avg"
+
+
+def test_counters_by_offset() -> None:
+    report = ncu.parse(small_report())
+    table = by_pc(report.launches[0], report.sources[5])
+    assert table is not None
+    assert (table.base, table.exact, table.offsets) == (BASE, True, (0, 16, 32))
+    assert table.columns["inst_executed"] == (10, 30, None)
+    without = by_pc(report.launches[0], None)
+    assert without is not None
+    assert (without.exact, without.offsets) == (False, (0, 16, 32))
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("dram__bytes.sum", "sum"),
+        ("dram__bytes.sum.per_second", "mean"),
+        ("gpu__time_duration.max", "max"),
+        ("gpu__time_duration.min", "min"),
+        ("l1tex__hit.pct", "mean"),
+        ("launch__block_size", "mean"),
+    ],
+)
+def test_each_metric_adds_up_in_its_own_way(name: str, way: str) -> None:
+    assert how(name) == way
+
+
+def test_repeated_launches_aggregate_with_spread() -> None:
+    report = ncu.parse(small_report(3))
+    (group,) = repeated(report.launches).values()
+    total = aggregate(group, "gpu__time_duration.sum")
+    assert total is not None
+    assert (total.value, total.low, total.high, total.count) == (45603.0, 15200.0, 15202.0, 3)
+    assert total.spread == pytest.approx(2 / 15201)
+    assert aggregate(group, "dram__bytes_write.sum") is None
+
+
+def test_metrics_have_plain_descriptions() -> None:
+    assert len(described()) > 200
+    assert describe("dram__bytes_read.sum.per_second") == "Bytes read from device memory (total, a second)"
+    text = describe("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_miss.sum")
+    assert text is not None
+    assert "loads of global memory" in text
+    assert "not found" in text
+    assert describe("unheard__of") is None
+    assert describe("pmsampling:sm__cycles_active.avg") == describe("sm__cycles_active.avg")
+
+
+@real
+def test_the_common_metrics_of_real_reports_are_described() -> None:
+    names = {m for f in REAL.glob("*.ncu-rep") for launch in ncu.load(f).launches for m in launch.metrics}
+    bases = {split_name(n).base for n in names if not n.startswith(("device__", "breakdown:", "group:"))}
+    known = {base for base in bases if describe(base)}
+    assert len(known) >= 300
+    assert len(known) / len(bases) > 0.9
