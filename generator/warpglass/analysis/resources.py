@@ -110,13 +110,18 @@ def unique_bytes(subject: Subject) -> tuple[int, int] | None:
 
 def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
     """Share of sectors that an L1 of the right size would serve, from the first traced block alone."""
-    loads = [row for row in rows if row.space == "global" and row.operation == "load"]
+    # .cg, .cv, volatile and the atomics' scopes go past the L1.
+    past = re.compile(r"\.(cg|cv|volatile|relaxed|acquire|STRONG)\b")
+    loads = [
+        row for row in rows
+        if row.space == "global" and row.operation == "load" and not past.search(subject.listing.rows[row.pc].opcode)
+    ]  # fmt: skip
     requested = sum(row.sectors or 0 for row in loads) / max(1, subject.result.blocks_executed)
     trace = next((t for t in subject.result.traces if t.accesses is not None), None)
     if not requested or trace is None or trace.accesses is None or not trace.accesses.complete:
         return 0.0
     a = trace.accesses
-    wanted = (a.space == 0) & (a.kind == 0)
+    wanted = (a.space == 0) & (a.kind == 0) & np.isin(trace.pc[a.step.astype(np.int64)], [r.pc for r in loads])
     lanes = np.array([int(m).bit_count() for m in a.mask[wanted]], dtype=np.int64)
     if not lanes.size or lanes.sum() > 4_000_000:
         return 0.0

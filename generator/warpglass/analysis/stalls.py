@@ -18,7 +18,11 @@ from warpglass.sass.defuse import defuse, register_name
 __all__ = ["Tightening", "need_of", "stall_histogram", "tightenings"]
 
 #: Opcodes whose stall is about something else than the readers of a result.
-_KEPT_KINDS = frozenset({"branch", "barrier", "exit", "call", "control", "tensor", "double", "async", "half"})
+_KEPT_KINDS = frozenset({
+    "branch", "barrier", "exit", "call", "control", "tensor", "double", "async", "half", "load", "store", "atomic",
+})  # fmt: skip
+#: The table holds the least distance that was seen; some readers need a cycle more than others.
+_MARGIN = 1
 _RATES = {"fpu": "fp32", "alu": "int_add", "predicate": "int_add", "move": "int_add", "sfu": "sfu",
           "convert": "conv_other"}  # fmt: skip
 _FARTHEST = 24
@@ -108,7 +112,7 @@ def _in_block(
     for i, item in enumerate(items[:-1]):
         control = item.control
         kind = listing.rows[start + i].kind
-        if control is None or kind in _KEPT_KINDS or stalls[i] <= 1 or not uses[i].complete:
+        if control is None or kind in _KEPT_KINDS or stalls[i] <= 1 or not uses[i].complete or item.base[0] == "U":
             continue
         if control.write_barrier is not None or control.read_barrier is not None:
             continue  # a scoreboard needs its cycles to be seen by the next instruction
@@ -121,10 +125,10 @@ def _in_block(
         read = {p for p, j, _ in pairs}
         tail = sum(stalls[i:])
         longest = max((need_of(table, item.opcode, register_name(w)) or _FARTHEST for w in uses[i].writes), default=0)
-        slack = min([sum(stalls[p:j]) - (need or 0) for p, j, need in covering], default=_FARTHEST)
+        slack = min([sum(stalls[p:j]) - (need or 0) - _MARGIN for p, j, need in covering], default=_FARTHEST)
         if i not in read and uses[i].writes:
-            slack = min(slack, tail - longest)
-        needed = max(floor, stalls[i] - slack)
+            slack = min(slack, tail - longest - _MARGIN)
+        needed = max(floor, stalls[i] - max(0, slack))
         if needed < stalls[i]:
             mine = [(j, sum(stalls[i:j])) for p, j, _ in pairs if p == i]
             first = min(mine, default=(None, None))

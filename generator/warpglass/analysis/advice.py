@@ -1,0 +1,42 @@
+"""Ranked advice: every rule is asked, and what it says is ordered by what it would gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from warpglass.analysis.advice_compute import COMPUTE_RULES
+from warpglass.analysis.advice_launch import LAUNCH_RULES
+from warpglass.analysis.advice_memory import MEMORY_RULES
+from warpglass.analysis.advice_model import Advice, Case
+
+__all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
+
+#: Advice that promises less than this at best is not given.
+LEAST_GAIN = 1.04
+#: Said whatever it gains: the repair costs nothing.
+_FREE = frozenset({"alignment"})
+#: Advice that another makes pointless: what is copied asynchronously is in flight already.
+_COVERED = {"memory-latency": ("async-copy",), "conversions": ("double",)}
+
+
+def advise(case: Case) -> tuple[Advice, ...]:
+    """Advice, foremost first: by the middle of its gain, then by what its best case gives.
+
+    The same strategy at several places is one advice with all of its lines.
+    """
+    if not case.model.cycles:
+        return ()
+    found = [one for rule in (*MEMORY_RULES, *COMPUTE_RULES, *LAUNCH_RULES) for one in rule(case)]
+    merged: dict[str, Advice] = {}
+    for one in sorted(found, key=lambda a: (-a.score, -a.gain[1], a.id)):
+        if one.gain[1] < LEAST_GAIN and one.id not in _FREE:
+            continue
+        first = merged.get(one.id)
+        if first is None:
+            merged[one.id] = one
+        else:
+            lines = tuple(dict.fromkeys((*first.lines, *one.lines)))
+            merged[one.id] = replace(first, lines=lines, pcs=tuple(dict.fromkeys((*first.pcs, *one.pcs))))
+    return tuple(
+        one for name, one in merged.items() if not any(by in merged for by in _COVERED.get(name, ()))
+    )

@@ -1,0 +1,299 @@
+"""Advice about arithmetic: double by accident, chains, tensor cores, ratios, divisions, special functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpglass.analysis.advice_model import Advice, Case, make
+from warpglass.analysis.resources import peak_of
+
+__all__ = ["COMPUTE_RULES"]
+
+
+def _pcs(case: Case, starts: tuple[str, ...], limit: int = 6) -> tuple[int, ...]:
+    executed = case.subject.result.counters["warp_executed"]
+    found = [
+        (int(executed[pc]), pc)
+        for pc, row in enumerate(case.subject.listing.rows)
+        if executed[pc] and row.opcode.startswith(starts)
+    ]
+    return tuple(pc for _, pc in sorted(found, key=lambda item: (-item[0], item[1]))[:limit])
+
+
+def _warps(case: Case, starts: tuple[str, ...]) -> int:
+    executed = case.subject.result.counters["warp_executed"]
+    return sum(
+        int(executed[pc]) for pc, row in enumerate(case.subject.listing.rows) if row.opcode.startswith(starts)
+    )
+
+
+def double(case: Case) -> Iterator[Advice]:
+    """Double-precision arithmetic between single-precision data."""
+    down = _warps(case, ("cvt.rn.f32.f64", "cvt.rz.f32.f64", "F2F.F32.F64"))
+    up = _warps(case, ("cvt.f64.f32", "F2F.F64.F32"))
+    number = _warps(case, ("add.f64", "add.rn.f64", "mul.f64", "mul.rn.f64", "fma.rn.f64", "sub.f64", "div.rn.f64",
+                           "DADD", "DMUL", "DFMA"))  # fmt: skip
+    if not number or not (up and down):
+        return
+    model, arch = case.model, case.subject.arch
+    to_single = (arch.fp64 or 1) / (arch.fp32 or 64)
+    after = {"fp64": 0.0, "fp32": model.cycles.get("fp32", 0.0) + model.cycles.get("fp64", 0.0) * to_single}
+    after["special"] = max(0.0, model.cycles.get("special", 0.0) - (up + down) * 32 / (arch.conv_f64 or 16)
+                           * _factor(case))  # fmt: skip
+    if model.chain is not None and model.chain.cycles:
+        share = model.chain.parts["arithmetic"] / model.chain.cycles
+        after["latency"] = model.cycles.get("latency", 0.0) * (1 - 0.5 * share)
+    pcs = _pcs(case, ("cvt.f64.f32", "F2F.F64.F32"))
+    yield make(
+        case, "double", "Double arithmetic on float data",
+        f"{number:,} warp instructions of FP64 arithmetic between {up:,} conversions from and {down:,} to float: a "
+        f"literal without f, or a function without f, promotes. FP64 runs at {arch.fp64} lanes a clock and SM, FP32 "
+        f"at {arch.fp32}.",
+        "arithmetic", model.gain(**after), pcs=pcs,
+        conflicts=("single precision has 24 bits: check that the sum bears it",),
+        confirm="no DADD, DMUL, DFMA, F2F in the machine code",
+        derivation="the FP64 cycles move to the FP32 pipe at its rate, conversions go",
+    )  # fmt: skip
+
+
+def _factor(case: Case) -> float:
+    """Busy cycles a warp instruction of the whole grid adds to the busiest SM."""
+    executed = max(1, case.count("warp_executed"))
+    return case.model.cycles.get("issue", 0.0) * 4 / executed
+
+
+def chain(case: Case) -> Iterator[Advice]:
+    """One long chain of dependent arithmetic and too few warps to cover it."""
+    model = case.model
+    found = model.chain
+    if found is None or model.top != "latency" or not found.cycles:
+        return
+    share = found.parts["arithmetic"] / found.cycles
+    if share < 0.5:
+        return
+    warps = case.occupancy.found.warps if case.occupancy is not None else 0
+    if case.occupancy is not None and case.occupancy.sufficiency is not None:
+        warps = case.occupancy.sufficiency.active
+    after = {"latency": model.cycles["latency"] * (1 - share * 0.75)}
+    loops = [loop for loop in case.loops if loop.compute]
+    line = loops[0].line if loops else None
+    yield make(
+        case, "dependence-chain", "Break the chain of dependent operations",
+        f"{found.parts['arithmetic']:,.0f} of {found.cycles:,.0f} cycles of a warp are waits for the operation "
+        f"before it, with {warps or 'unknown'} warps an SM to fill them. Keep four or more independent accumulators "
+        "and add them at the end.",
+        "arithmetic", model.gain(**after), lines=(line,) if line else (), pcs=_pcs(case, ("fma.rn.f32", "FFMA"), 3),
+        conflicts=("each accumulator takes a register; the sum is rounded in another order",),
+        confirm="stall_wait and stall_short_scoreboard fall, issue slots fill",
+        derivation="four chains hide three quarters of the waits",
+    )  # fmt: skip
+
+
+def _products(case: Case) -> tuple[int, ...]:
+    """Multiply-adds of a matrix product: both factors were loaded, the sum was not; most executed first.
+
+    Empty where they are less than half of all multiply-adds.
+    """
+    listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
+    loaded: set[str] = set()
+    for row in listing.rows:
+        if row.kind == "load" and row.space not in ("param", "const", None):
+            loaded.update(row.writes)
+    for row in listing.rows:  # moves, halves and conversions of what was loaded
+        if row.kind in ("move", "convert") and row.reads and all(r in loaded for r in row.reads):
+            loaded.update(row.writes)
+    found, every = [], 0
+    for pc, row in enumerate(listing.rows):
+        if not executed[pc] or not row.opcode.startswith(("fma.rn", "FFMA", "HFMA2", "fma.rn.f16x2")):
+            continue
+        every += int(executed[pc])
+        if sum(r in loaded for r in row.reads if r not in row.writes) >= 2 or (
+            listing.isa == "ptx" and len(row.reads) >= 3 and all(r in loaded for r in row.reads[:2])
+        ):
+            found.append((int(executed[pc]), pc))
+    if 2 * sum(n for n, _ in found) < every:
+        return ()
+    return tuple(pc for _, pc in sorted(found, key=lambda item: (-item[0], item[1])))
+
+
+def tensor(case: Case) -> Iterator[Advice]:
+    """Matrix products on the scalar pipes."""
+    arch, model, roof = case.subject.arch, case.model, case.roof
+    if arch.base < (7, 0) or roof.main is None or any(key.startswith("tensor") for key in roof.ops):
+        return
+    halves = roof.main == "fp16" or _warps(case, ("cvt.f32.f16", "HADD2.F32")) > 0 or case.subject.half_pointers
+    if roof.main not in ("fp16", "fp32") or (roof.main == "fp32" and not halves and arch.base < (8, 0)):
+        return
+    value = roof.intensity.value
+    products = _products(case)
+    if not products or value is None or value < 8:
+        return
+    number = sum(int(n.value or 0) for n in roof.ops.values())
+    target = "tensor_fp16_fp32acc" if halves else "tensor_tf32"
+    best, now = peak_of(case.subject, target), peak_of(case.subject, roof.main)
+    if best is None or now is None or best <= now:
+        return
+    share = now / best
+    after = {name: model.cycles.get(name, 0.0) * share for name in ("fp32", "fp16", "issue", "shared", "int", "special")}
+    after["latency"] = model.cycles.get("latency", 0.0) * 0.5
+    exact = "inputs are half already" if halves else "TF32 keeps 10 bits of the mantissa: check that the result bears it"
+    yield make(
+        case, "tensor-cores", "Use the tensor cores",
+        f"{number:,} operations run on the {'half2' if roof.main == 'fp16' else 'FP32'} pipe ({now:.3g} Tflop/s), none "
+        f"on the tensor cores ({best:.3g} Tflop/s dense): {value:.3g} operations a unique byte are enough to feed them "
+        "(mma.sync or wmma, ldmatrix).",
+        "arithmetic", model.gain(**after), pcs=products[:4],
+        conflicts=(exact, "fragments raise the registers a thread"),
+        confirm="HMMA in the machine code; sm__inst_executed_pipe_tensor above 0",
+        derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks",
+    )  # fmt: skip
+
+
+def ratio(case: Case) -> Iterator[Advice]:
+    """Loops that load too often for what they compute."""
+    for loop in case.loops:
+        if loop.ratio is None or not loop.compute or loop.ratio >= loop.high or not loop.flops:
+            continue
+        if loop.compute_name == "FFMA" and not case.model.cycles.get("shared"):
+            continue  # without a tile the advice is to make one
+        model = case.model
+        better = min(loop.high, 2 * loop.ratio)
+        keep = loop.ratio / better
+        after = {name: model.cycles.get(name, 0.0) * keep for name in ("l1", "l2")}
+        if loop.compute_name != "FFMA" and model.chain is not None and model.chain.cycles:
+            memory = model.chain.parts["memory"] / model.chain.cycles
+            after["latency"] = model.cycles.get("latency", 0.0) * (1 - memory * (1 - keep))
+        severity = "below" if loop.ratio < loop.low else "between"
+        yield make(
+            case, "larger-tile", "Larger tile or longer k-loop",
+            f"{loop.compute} {loop.compute_name} for {loop.loads} loads an iteration, {loop.ratio:.3g}:1 "
+            f"({loop.flop_per_byte or 0:.3g} FLOP a byte), {severity} the thresholds {loop.low:.3g}:1 and "
+            f"{loop.high:.3g}:1: {loop.threshold_rule}.",
+            "memory", model.gain(**after), lines=(loop.line,) if loop.line else (),
+            conflicts=("a larger tile raises registers and shared bytes, which may cross a cliff",),
+            confirm="the ratio of the loop in the machine code doubles",
+            derivation="twice the arithmetic for each load",
+        )  # fmt: skip
+        return
+
+
+def division(case: Case) -> Iterator[Advice]:
+    """Integer divisions by what is no constant."""
+    import re
+
+    listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
+    # In machine code each division rounds an approximate reciprocal down to an integer.
+    mark = r"F2I\.FTZ\.U32\.TRUNC" if listing.isa == "sass" else r"(div|rem)\.[su](16|32|64)"
+    found = [
+        pc for pc, row in enumerate(listing.rows)
+        if executed[pc] and re.match(mark, row.opcode)
+        and not re.fullmatch(r"-?\d+", row.text.rstrip("; ").rsplit(",", 1)[-1].strip())
+    ]  # fmt: skip
+    number = sum(int(executed[pc]) for pc in found)
+    if not number:
+        return
+    each = 70 if any("64" in listing.rows[pc].opcode for pc in found) else 18
+    total = max(1, case.count("warp_executed") + (number * each if listing.isa == "ptx" else 0))
+    share = min(0.9, number * each / total)
+    if share < 0.2:
+        return
+    after = {name: case.model.cycles.get(name, 0.0) * (1 - share) for name in ("issue", "int", "special", "latency")}
+    yield make(
+        case, "integer-division", "Avoid integer division by a variable",
+        f"{number:,} warp-level divisions or remainders by a variable, about {each} machine instructions each: "
+        f"{share:.0%} of the instructions. Make the divisor a constant or a power of two, count up, or multiply by "
+        "the reciprocal.",
+        "arithmetic", case.model.gain(**after), pcs=tuple(found[:4]),
+        conflicts=("a constant divisor needs an instantiation for each value",),
+        confirm="no I2F and MUFU.RCP around the index in the machine code",
+        derivation="the sequence's share of instructions goes",
+    )  # fmt: skip
+
+
+def special(case: Case) -> Iterator[Advice]:
+    """Functions in full precision where the special-function unit would do."""
+    # FCHK looks whether a correctly rounded division needs its slow path.
+    slow = ("div.rn.f32", "sqrt.rn.f32", "rcp.rn.f32", "div.full.f32", "FCHK")
+    listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
+    found = [pc for pc, row in enumerate(listing.rows) if executed[pc] and row.opcode.startswith(slow)]
+    number = sum(int(executed[pc]) for pc in found)
+    total = case.count("warp_executed") + (number * 9 if listing.isa == "ptx" else 0)
+    share = min(0.9, number * 9 / max(1, total))
+    if share < 0.25:
+        return
+    after = {name: case.model.cycles.get(name, 0.0) * (1 - 0.8 * share) for name in ("issue", "fp32", "latency", "special")}
+    yield make(
+        case, "precise-functions", "Use the approximate functions where they suffice",
+        f"{number:,} warp-level divisions and roots in full precision take about 9 instructions each, {share:.0%} of "
+        "all: __fdividef, rsqrtf, -prec-div=false or a multiplication by the reciprocal take one or two.",
+        "arithmetic", case.model.gain(**after), pcs=tuple(found[:4]),
+        conflicts=("2 ulp instead of correct rounding",),
+        confirm="the sequences around MUFU go from the machine code",
+        derivation="four fifths of the sequences' share of instructions goes",
+    )  # fmt: skip
+
+
+def integer(case: Case) -> Iterator[Advice]:
+    """Address arithmetic that outweighs the work."""
+    hot = case.hot
+    if hot is None or hot.instructions < 8 or not hot.executions or not (hot.loads or hot.compute):
+        return
+    share = hot.integer / hot.instructions
+    if share < 0.5 or hot.isa != "sass":
+        return
+    after = {name: case.model.cycles.get(name, 0.0) * (1 - share / 2) for name in ("issue", "int")}
+    yield make(
+        case, "integer-overhead", "Fewer integer instructions in the loop",
+        f"{hot.integer} of the loop's {hot.instructions} instructions ({share:.0%}) are integer arithmetic, "
+        f"{hot.uniform} run on the uniform datapath: step pointers instead of indexes, unroll, keep indexes 32-bit.",
+        "arithmetic", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        confirm="the loop's share of IMAD, IADD3, LEA falls",
+        derivation="half of the integer instructions go",
+    )  # fmt: skip
+
+
+def conversions(case: Case) -> Iterator[Advice]:
+    """Loops that spend their time converting."""
+    hot = case.hot
+    if hot is None or hot.instructions < 4 or hot.conversions / hot.instructions < 0.2:
+        return
+    after = {"special": case.model.cycles.get("special", 0.0) * 0.25}
+    yield make(
+        case, "conversions", "Convert less often",
+        f"{hot.conversions} of the loop's {hot.instructions} instructions convert between types: convert packed (two a "
+        "time), once outside the loop, or keep one type.",
+        "arithmetic", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        confirm="F2F, I2F, F2I fall in the instruction mix",
+        derivation="a quarter of the conversions stays",
+    )  # fmt: skip
+
+
+def schedule(case: Case) -> Iterator[Advice]:
+    """Stalls beyond what dependences need."""
+    hot = case.hot
+    if hot is None or hot.isa != "sass" or not case.tight:
+        return
+    inside = [t for t in case.tight if t.pc in set(hot.pcs)]
+    saved = sum(t.saved for t in inside)
+    function = case.subject.function
+    if not saved or function is None:
+        return
+    total = sum(c.stall for pc in hot.pcs if (c := function.instructions[pc].control) is not None)
+    share = saved / max(1, total)
+    if share < 0.05:
+        return
+    after = {"latency": case.model.cycles.get("latency", 0.0) * (1 - share / 2)}
+    yield make(
+        case, "stalls", "Tighten fixed stalls of the machine code",
+        f"{saved} of {total} stall cycles an iteration are beyond what dependences need, at {len(inside)} "
+        f"instructions: {inside[0].sentence()}.",
+        "registers", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        conflicts=("only by editing the machine code; a wrong stall gives wrong results without a warning",),
+        confirm="the edited cubin gives the same results, and stall_wait falls",
+        derivation="saved cycles of the loop's stall cycles, half of them hidden already",
+    )  # fmt: skip
+
+
+COMPUTE_RULES = (
+    double, chain, tensor, ratio, division, special, integer, conversions, schedule,
+)  # fmt: skip

@@ -1,0 +1,226 @@
+"""Advice about the launch and its resources: size, tail, blocks, registers, shared memory, lanes, barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from warpglass.analysis.advice_model import Advice, Case, make
+from warpglass.analysis.mix import branch_table
+from warpglass.analysis.occupancy import Cliff
+
+__all__ = ["LAUNCH_RULES"]
+
+_SM_WIDE = ("issue", "fp32", "fp64", "fp16", "int", "special", "tensor", "shared", "l1")
+
+
+def small(case: Case) -> Iterator[Advice]:
+    """Fewer blocks than multiprocessors."""
+    view = case.occupancy
+    if view is None or view.waves is None or not view.waves.idle_sms:
+        return
+    w, model = view.waves, case.model
+    share = w.blocks / case.subject.sms
+    after = {name: model.cycles[name] * share for name in (*_SM_WIDE, "latency") if name in model.cycles}
+    yield make(
+        case, "launch-too-small", "Launch more blocks",
+        f"{w.blocks} block{'s' if w.blocks != 1 else ''} on {case.subject.sms} SMs leave {w.idle_sms} idle; one wave is "
+        f"{w.slots:,} blocks. Give each thread less, split the k-loop over blocks (split-K), or batch launches.",
+        "occupancy", model.gain(**after), evidence="static",
+        conflicts=("splitting a sum over blocks needs a second pass or atomics",),
+        confirm="sm__cycles_active spreads over all SMs",
+        derivation="the same work on all SMs",
+    )  # fmt: skip
+
+
+def tail(case: Case) -> Iterator[Advice]:
+    """A last wave that is nearly empty."""
+    view = case.occupancy
+    if view is None or view.waves is None or view.waves.waves <= 1 or view.waves.efficiency >= 0.85:
+        return
+    w, model = view.waves, case.model
+    even = max(1, w.blocks // w.slots) * w.slots
+    after = {name: model.cycles[name] * max(w.efficiency, 1 / model.imbalance) for name in _SM_WIDE if name in model.cycles}
+    after["latency"] = model.cycles.get("latency", 0.0) * w.efficiency
+    yield make(
+        case, "tail", "Even out the last wave",
+        f"{w.blocks} blocks are {w.waves:.3g} waves of {w.slots}: the last wave leaves {w.tail_idle:.0%} of the slots "
+        f"idle, {w.efficiency:.0%} of all slots work. {even} blocks (or a persistent grid-stride loop of {w.slots}) fill "
+        "whole waves.",
+        "occupancy", model.gain(**after), evidence="static",
+        conflicts=("other tiles change the work of a block",),
+        confirm="time falls in steps with the number of waves",
+        derivation="slots of whole waves over slots used",
+    )  # fmt: skip
+
+
+def _room(case: Case) -> bool:
+    """Whether more resident warps would help: latency leads, or the warps do not suffice."""
+    view = case.occupancy
+    if view is None:
+        return False
+    lacking = view.sufficiency is not None and not view.sufficiency.enough
+    return case.model.top == "latency" or lacking
+
+
+def _filled(case: Case) -> bool:
+    """Whether the grid would fill more slots than there are now."""
+    view = case.occupancy
+    return view is not None and (view.waves is None or view.waves.waves > 1)
+
+
+def _cliff(case: Case, resource: str) -> Cliff | None:
+    view = case.occupancy
+    found = [c for c in view.cliffs if c.resource == resource and c.change < 0] if view is not None else []
+    return found[0] if found else None
+
+
+def resources(case: Case) -> Iterator[Advice]:
+    """Registers or shared memory that keep blocks off the SM."""
+    view = case.occupancy
+    if view is None or not _room(case) or not _filled(case):
+        return
+    for resource, name in (("registers", "registers"), ("shared memory", "shared-memory")):
+        cliff = _cliff(case, resource)
+        if resource not in view.found.limiters or cliff is None:
+            continue
+        now = view.found.blocks
+        after = {"latency": case.model.cycles.get("latency", 0.0) * now / cliff.blocks}
+        ask = view.ask
+        have = (
+            f"{ask.registers} registers a thread" if resource == "registers"
+            else f"{ask.static_shared + ask.dynamic_shared:,} bytes of shared memory a block"
+        )
+        how = (
+            "__launch_bounds__ with a minimum of blocks, fewer values held at once, less unrolling"
+            if resource == "registers" else "a smaller or narrower tile, one stage less, reuse of one buffer"
+        )
+        need = view.sufficiency
+        wanted = f"; {need.needed} warps are needed, {need.active} are active" if need is not None else ""
+        yield make(
+            case, name, "Fewer registers a thread" if resource == "registers" else "Less shared memory a block",
+            f"{have} allow {now} block{'s' if now != 1 else ''} ({view.found.warps} of {view.found.max_warps} warps) an "
+            f"SM{wanted}. {cliff.sentence()}: {how}.",
+            "registers" if resource == "registers" else "occupancy", case.model.gain(**after), evidence="static",
+            conflicts=("too tight a bound makes the compiler spill",) if resource == "registers"
+            else ("a smaller tile lowers the compute-to-load ratio",),
+            confirm="occupancy rises as computed, long-scoreboard stalls fall",
+            derivation="rounds of blocks shrink with the resident blocks",
+        )  # fmt: skip
+
+
+def blocks(case: Case) -> Iterator[Advice]:
+    """Blocks so small that their number limits the warps."""
+    view = case.occupancy
+    if view is None or view.found.limiters != ("blocks",) or not _room(case) or not _filled(case):
+        return
+    ask, found = view.ask, view.found
+    better = max(64, 32 * -(-found.max_warps // case.subject.arch.max_blocks_sm))
+    after = {"latency": case.model.cycles.get("latency", 0.0) * found.warps / found.max_warps}
+    yield make(
+        case, "small-blocks", "Larger blocks",
+        f"{ask.threads} threads a block reach {found.warps} of {found.max_warps} warps: an SM holds at most "
+        f"{case.subject.arch.max_blocks_sm} blocks. {better} threads a block fill it.",
+        "occupancy", case.model.gain(**after), evidence="static",
+        confirm="theoretical occupancy 100 %", derivation="rounds of blocks shrink with the resident warps",
+    )  # fmt: skip
+
+
+def partial(case: Case) -> Iterator[Advice]:
+    """Blocks that end in the middle of a warp."""
+    threads = case.subject.launch.threads_per_block
+    lanes = threads / (32 * case.subject.launch.warps_per_block)
+    if lanes > 0.9:
+        return
+    model = case.model
+    after = {name: value * lanes for name, value in model.cycles.items() if name not in ("dram", "l2")}
+    yield make(
+        case, "partial-warps", "Make the block a multiple of 32 threads",
+        f"{threads} threads take {case.subject.launch.warps_per_block} warps: {1 - lanes:.0%} of the lanes are never on.",
+        "divergence", model.gain(**after), evidence="static", confirm="active lanes rise to 32",
+        derivation="the same work in full warps",
+    )  # fmt: skip
+
+
+def divergence(case: Case) -> Iterator[Advice]:
+    """Branches that split warps."""
+    warp, active = case.count("warp_executed"), case.count("thread_active")
+    threads = case.subject.launch.threads_per_block
+    full = threads / (32 * case.subject.launch.warps_per_block)
+    lanes = active / warp if warp else 32.0
+    split = [b for b in branch_table(case.subject.listing, case.subject.result) if b.divergent]
+    if not split or lanes > 24 * full:
+        return
+    worst = sorted(split, key=lambda b: -b.divergent)
+    share = lanes / (32 * full)
+    model = case.model
+    after = {
+        name: value * share for name, value in model.cycles.items()
+        if name in ("issue", "fp32", "fp64", "fp16", "int", "special", "latency")
+    }  # fmt: skip
+    top = worst[0]
+    yield make(
+        case, "divergence", "Let the lanes of a warp take the same way",
+        f"on average {lanes:.3g} of 32 lanes are active; the branch splits its warp in {top.divergent:,} of "
+        f"{top.executions:,} executions. Branch by warp (threadIdx / 32), sort or compact the work, or compute both "
+        "sides and select.",
+        "divergence", model.gain(**after), pcs=tuple(b.pc for b in worst[:4]), evidence="executed",
+        confirm="smsp__thread_inst_executed_per_inst_executed rises to 32",
+        derivation="instructions shrink to what full warps need",
+    )  # fmt: skip
+
+
+def barriers(case: Case) -> Iterator[Advice]:
+    """Barriers that cost much, or that guard nothing."""
+    chain = case.model.chain
+    number = sum(times for _, times in case.executed(frozenset({"barrier"})))
+    if chain is None or not number or not chain.cycles:
+        return
+    share = chain.parts["barrier"] / chain.cycles
+    warps = case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_executed)
+    each = number / max(1, warps)
+    idle = [loop for loop in case.loops if loop.barriers and not loop.shared_stores and not loop.shared_loads]
+    if not idle and (share < 0.25 or each < 4):
+        return
+    lines = tuple(loop.line for loop in (idle or [x for x in case.loops if x.barriers]) if loop.line is not None)
+    why = (
+        "the loop touches no shared memory between them, so that they guard nothing there: move them out"
+        if idle else "let each phase do more (a larger tile), double-buffer so that one barrier a tile suffices, or "
+        "use __syncwarp within a warp"
+    )  # fmt: skip
+    after = {"latency": case.model.cycles.get("latency", 0.0) * (1 - share * (1.0 if idle else 0.5))}
+    pcs = tuple(pc for pc, _ in case.executed(frozenset({"barrier"})))
+    yield make(
+        case, "barriers", "Fewer barriers",
+        f"each warp executes {each:.3g} barriers, {share:.0%} of its chain: {why}.",
+        "synchronisation", case.model.gain(**after), pcs=pcs[:4], lines=lines,
+        conflicts=() if idle else ("double buffering takes twice the shared memory",),
+        confirm="stall_barrier falls", derivation="the barriers' part of the chain goes, or half of it",
+    )  # fmt: skip
+
+
+def latency(case: Case) -> Iterator[Advice]:
+    """Nothing is busy: one warp's waits decide."""
+    model = case.model
+    if model.top != "latency" or model.chain is None or not model.chain.cycles:
+        return
+    rest = max((v for k, v in model.cycles.items() if k != "latency"), default=0.0)
+    if model.cycles["latency"] < 2 * rest:
+        return
+    part = model.chain.parts["memory"] / model.chain.cycles
+    if part < 0.5:
+        return
+    hot = case.hot
+    loads = f"{hot.loads} loads an iteration of {hot.instructions} instructions" if hot is not None else "few loads"
+    after = {"latency": model.cycles["latency"] * (1 - part * 0.5)}
+    yield make(
+        case, "memory-latency", "More loads in flight",
+        f"waits for memory are {part:.0%} of a warp's {model.chain.cycles:,.0f} cycles and the busiest resource works "
+        f"{rest / model.cycles['latency']:.0%} of them ({loads}): unroll so that several loads are under way, or "
+        "prefetch.",
+        "memory", model.gain(**after), lines=(hot.line,) if hot is not None and hot.line else (),
+        conflicts=("each load in flight holds a register",), confirm="long-scoreboard stalls fall",
+        derivation="two loads under way halve the waits for memory",
+    )  # fmt: skip
+
+
+LAUNCH_RULES = (small, tail, resources, blocks, partial, divergence, barriers, latency)

@@ -1,0 +1,110 @@
+"""The decision matrix: which situation a kernel is in. All rows, with this kernel's values, met or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpglass.analysis.occupancy_view import OccupancyView
+from warpglass.analysis.resources import LABELS, Model
+from warpglass.analysis.roofline import Roofline
+from warpglass.analysis.sass_loops import LoopView
+
+__all__ = ["DecisionRow", "decide", "verdict_text"]
+
+_MEMORY = ("dram", "l2", "l1")
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """``met`` is None where a value is missing; ``values`` are this kernel's, ``action`` what follows."""
+
+    situation: str
+    met: bool | None
+    values: str
+    action: str
+
+
+def _share(model: Model, *names: str) -> float:
+    """The largest of some resources over the largest of all."""
+    top = model.overlapped
+    return max((model.cycles.get(name, 0.0) for name in names), default=0.0) / top if top else 0.0
+
+
+def decide(
+    model: Model, roof: Roofline, occupancy: OccupancyView | None, loops: tuple[LoopView, ...]
+) -> tuple[DecisionRow, ...]:
+    """All rows of the matrix."""
+    hot = next((loop for loop in loops if loop.loads and loop.compute), None)
+    ratio = hot.ratio if hot is not None else None
+    top = LABELS.get(model.top, model.top) if model.cycles else "nothing"
+    busy = f"longest busy: {top}"
+    memory = model.top in _MEMORY if model.cycles else None
+    low = None if ratio is None or hot is None else ratio < hot.high
+    ratio_text = "no loop with loads and arithmetic" if ratio is None or hot is None else (
+        f"{hot.compute_name} to loads {ratio:.3g}:1 (thresholds {hot.low:.3g}:1 and {hot.high:.3g}:1)"
+    )
+    shared = None if occupancy is None else occupancy.ask.static_shared + occupancy.ask.dynamic_shared
+    above = None if occupancy is None else "shared memory" in occupancy.found.limiters
+    shared_text = "registers unknown" if occupancy is None else (
+        f"{shared:,} bytes a block, {occupancy.found.blocks} blocks an SM"
+    )
+    enough = occupancy.sufficiency.enough if occupancy is not None and occupancy.sufficiency is not None else None
+    warps_text = "no loop with loads" if enough is None or occupancy is None or occupancy.sufficiency is None else (
+        f"{occupancy.sufficiency.active} warps, {occupancy.sufficiency.needed} needed"
+    )
+    main = roof.main or "no arithmetic"
+    tensor = main.startswith("tensor_") and not main.startswith("tensor_int")
+    integer = main.startswith("tensor_int")
+    compute = model.top in ("fp32", "fp64", "fp16", "tensor", "int", "special", "issue") if model.cycles else None
+    latency = model.top == "latency" if model.cycles else None
+
+    def both(*parts: bool | None) -> bool | None:
+        return False if False in parts else None if None in parts else True
+
+    main_text = f"most arithmetic: {roof.peak.label if roof.peak is not None else main}"
+    return (
+        DecisionRow("memory-bound, low ratio, below the cliff", both(memory, low, None if above is None else not above),
+                    f"{busy}; {ratio_text}; {shared_text}",
+                    "more reuse: larger tile, one more asynchronous stage while shared memory allows"),
+        DecisionRow("memory-bound, high ratio, enough warps", both(memory, None if low is None else not low, enough),
+                    f"{busy}; {ratio_text}; {warps_text}",
+                    "fewer bytes: algorithmic change, narrower types, better coalescing"),
+        DecisionRow("compute-bound on FFMA", both(compute, main in ("fp32", "fp64", "fp16")),
+                    f"{busy}; {main_text}", "tensor cores, fewer instructions beside the FFMAs"),
+        DecisionRow("compute-bound on HMMA/HGMMA", both(compute, tensor), f"{busy}; {main_text}",
+                    "near the roof: tighter schedule, wider instructions"),
+        DecisionRow("compute-bound on IMMA", both(compute, integer), f"{busy}; {main_text}",
+                    "wider IMMA shapes, fewer conversions"),
+        DecisionRow("latency-bound", latency,
+                    f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}",
+                    "more independent work: warps, accumulators, loads in flight"),
+        DecisionRow("shared memory above the cliff", above, shared_text,
+                    "fewer bytes a block: the nearest cliff says how many"),
+    )  # fmt: skip
+
+
+def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) -> tuple[str, str]:
+    """(sentence, severity) for the head of the page."""
+    if not model.cycles:
+        return "not decided: nothing was executed", "info"
+    top = model.top
+    ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
+    kind = (
+        "Memory-bound" if top in _MEMORY else "Latency-bound" if top == "latency"
+        else "Contention-bound" if top == "atomics" else "Shared-memory-bound" if top == "shared"
+        else "Compute-bound"
+    )  # fmt: skip
+    next_ = f"; next is {LABELS[ordered[1][0]]} at {ordered[1][1] / ordered[0][1]:.0%} of it" if len(ordered) > 1 else ""
+    text = f"{kind}: {LABELS[top]} would be busy longest, {ordered[0][1]:,.0f} cycles an SM{next_}"
+    if top == "latency" and model.chain is not None:
+        part = max(model.chain.parts, key=lambda name: model.chain.parts[name])
+        share = model.chain.parts[part] / max(model.chain.cycles, 1)
+        text += f". {share:.0%} of one warp's chain is {part}"
+    if roof.intensity.value is not None and roof.main in roof.balances:
+        text += (
+            f". {roof.intensity.value:.3g} FLOP a unique byte against a balance of "
+            f"{roof.balances[roof.main]:.3g}"
+        )
+    if roof.attained.value is not None:
+        text += f"; {roof.attained.value:.3g} % of the roof attained"
+    return text + ".", "info"

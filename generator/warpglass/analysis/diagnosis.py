@@ -1,0 +1,46 @@
+"""Everything that the analysis of one launch finds, in one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warpglass.analysis.access import access_table
+from warpglass.analysis.advice import Advice, Case, advise
+from warpglass.analysis.decision import DecisionRow, decide, verdict_text
+from warpglass.analysis.occupancy_view import OccupancyView, view
+from warpglass.analysis.resources import Model, build_model
+from warpglass.analysis.roofline import Roofline, roofline
+from warpglass.analysis.sass_loops import LoopView, inner_loops
+from warpglass.analysis.stalls import Tightening, tightenings
+from warpglass.analysis.subject import Subject
+
+__all__ = ["Diagnosis", "diagnose"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """``verdict`` is (sentence, severity); ``advice`` is ranked; the rest is what they rest on."""
+
+    subject: Subject
+    model: Model
+    roof: Roofline
+    occupancy: OccupancyView | None
+    loops: tuple[LoopView, ...]
+    tight: tuple[Tightening, ...]
+    matrix: tuple[DecisionRow, ...]
+    verdict: tuple[str, str]
+    advice: tuple[Advice, ...]
+
+
+def diagnose(subject: Subject) -> Diagnosis:
+    """Analyse one executed launch."""
+    model = build_model(subject)
+    roof = roofline(subject)
+    loops = inner_loops(subject)
+    seen = view(subject, model, loops)
+    tight: tuple[Tightening, ...] = ()
+    if subject.function is not None and subject.sass_listing is not None:
+        tight = tightenings(subject.function, subject.sass_listing, subject.arch)
+    matrix = decide(model, roof, seen, loops)
+    case = Case(subject, model, roof, access_table(subject.listing, subject.result), loops, seen, tight)
+    return Diagnosis(subject, model, roof, seen, loops, tight, matrix, verdict_text(model, roof, matrix), advise(case))

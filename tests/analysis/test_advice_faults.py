@@ -1,0 +1,115 @@
+"""Kernels with one planted fault each: the foremost advice names it, and the repaired twin gets none of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from warpglass import gpu
+from warpglass.analyse import diagnosis_of
+from warpglass.analysis.diagnosis import Diagnosis
+from warpglass.collect import CodeUnit, collect, read_inputs
+from warpglass.execute import execute_unit
+from warpglass.inputs.demangle import demangled
+from warpglass.launchfile import plan_launches
+from warpglass.options import ReportOptions
+from warpglass.page_sources import PageSources
+
+HERE = Path(__file__).parent / "faults"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A pair of kernels, their launch, and the advice that names the fault. ``fixed_*`` differ in the twin."""
+
+    name: str
+    file: str
+    expect: str
+    grid: tuple[int, int, int] = (1728, 1, 1)
+    block: tuple[int, int, int] = (256, 1, 1)
+    args: tuple[str, ...] = ()
+    shared: int | None = None
+    kernel: str = ""
+    fixed: dict[str, object] = field(default_factory=dict)
+
+    def of(self, twin: bool) -> dict[str, object]:
+        own = {"grid": self.grid, "block": self.block, "shared": self.shared, "args": self.args}
+        own["kernel"] = f"{self.kernel or self.name}_{'fixed' if twin else 'fault'}"
+        return {**own, **(self.fixed if twin else {})}
+
+
+SHAPE = {"kernel": "shape_fault"}
+FAULTS = (
+    Fault("stride_shared", "memory", "padding", block=(32, 8, 1)),
+    Fault("header_offset", "memory", "alignment"),
+    Fault("strided_load", "memory", "coalescing"),
+    Fault("array_of_structures", "memory", "coalescing"),
+    Fault("scattered_store", "memory", "coalescing", (16, 64, 1), (32, 8, 1), ("n=512",)),
+    Fault("one_counter", "memory", "atomics"),
+    Fault("shared_counter", "memory", "atomics", (864, 1, 1)),
+    Fault("bytes", "memory", "wider-access", (864, 1, 1), args=("n=884736",)),
+    Fault("untiled", "memory", "tiling", (16, 16, 1), (16, 16, 1), ("n=256",)),
+    Fault("staged", "memory", "async-copy", (432, 1, 1), args=("tiles=8",), shared=36864),
+    Fault("table", "memory", "l2-rereads", (864, 1, 1), args=("n=32",)),
+    Fault("literal", "compute", "double", (864, 1, 1)),
+    Fault("chain", "compute", "dependence-chain", (108, 1, 1), (128, 1, 1), ("n=1024",)),
+    Fault("lanes", "compute", "divergence", (864, 1, 1)),
+    Fault("division", "compute", "integer-division", (864, 1, 1), args=("rows=33", "n=16")),
+    Fault("precise", "compute", "precise-functions", (864, 1, 1), args=("n=32",)),
+    Fault("scalar_half", "compute", "tensor-cores", (27, 4, 1), (32, 8, 1), ("n=64",)),
+    Fault("fragments", "compute", "larger-tile", (864, 1, 1), (32, 4, 1), ("n=64",)),
+    Fault("too_few_blocks", "launch", "launch-too-small", (8, 1, 1), args=("n=32",), kernel="shape",
+          fixed={**SHAPE, "grid": (1728, 1, 1)}),
+    Fault("one_warp_blocks", "launch", "small-blocks", (13824, 1, 1), (32, 1, 1), ("n=16",), kernel="shape",
+          fixed={**SHAPE, "grid": (3456, 1, 1), "block": (128, 1, 1)}),
+    Fault("tail", "launch", "tail", (873, 1, 1), args=("n=16",), kernel="shape",
+          fixed={**SHAPE, "grid": (864, 1, 1)}),
+    Fault("partial_warps", "launch", "partial-warps", (3456, 1, 1), (33, 1, 1), ("n=8",), kernel="shape",
+          fixed={**SHAPE, "grid": (1728, 1, 1), "block": (64, 1, 1)}),
+    Fault("room", "launch", "shared-memory", (864, 1, 1), (128, 1, 1), ("n=16",), 84000,
+          fixed={"kernel": "room_fault", "shared": 8000}),
+    Fault("registers", "launch", "registers", (864, 1, 1), (128, 1, 1), ("rounds=24",)),
+    Fault("spills", "launch", "spills", (864, 1, 1), (256, 1, 1), ("rounds=4",)),
+    Fault("barrier", "launch", "barriers", (864, 1, 1), args=("n=64",)),
+)  # fmt: skip
+
+
+@cache
+def load(name: str) -> CodeUnit:
+    """A file of faults, compiled once."""
+    return collect(read_inputs([HERE / f"{name}.cu"]), ReportOptions())[0]
+
+
+def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
+    """The diagnosis of one of the two kernels."""
+    unit = load(fault.file)
+    what = fault.of(twin)
+    options = ReportOptions(
+        kernel=str(what["kernel"]), grid=what["grid"], block=what["block"], args=what["args"],
+        shared_bytes=what["shared"], isa=isa, value_budget=0,
+    )  # fmt: skip
+    planned = plan_launches(unit.kernels, options, unit.source, text="", name=unit.input.name, folder=HERE)
+    (launch,) = [p for p in planned if demangled(p.function.name).bare == what["kernel"]]
+    sources = PageSources([unit.input], False)
+    own = sources.of_unit(unit).own
+    runs = execute_unit(unit, launch.launch, launch.function, options, sources.code_of(unit))
+    found = diagnosis_of(unit, launch.function, launch.launch, runs, options, gpu.default_model(unit.arch), own)
+    assert found is not None
+    return found
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_the_foremost_advice_names_the_fault(fault: Fault) -> None:
+    found = advice_of(fault, False)
+    assert found.advice, found.model.cycles
+    assert found.advice[0].id == fault.expect, [(a.id, a.gain) for a in found.advice[:3]]
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+def test_the_repaired_twin_gets_none_of_it(fault: Fault) -> None:
+    assert fault.expect not in [a.id for a in advice_of(fault, True).advice]
