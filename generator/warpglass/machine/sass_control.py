@@ -15,7 +15,6 @@ from warpglass.machine.ptx_calls import fan_out
 from warpglass.machine.ptx_control import BarrierOp, BranchOp, FenceOp, NopOp, TrapOp
 from warpglass.machine.ptx_operands import Unsupported
 from warpglass.machine.sass_convergence import BreakOp, BssyOp, BsyncOp, DivBranchOp, SassExitOp, WarpsyncOp
-from warpglass.machine.sass_memory import whole_warps
 from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.special import DYNAMIC
 from warpglass.sass.model import Instruction
@@ -123,9 +122,13 @@ class JumpOp(Op):
 
 
 class UniformOp(Op):
-    """A computation into uniform registers: once a warp; of lanes that differ the first one on decides."""
+    """A computation of lanes' values into uniform registers; of lanes that differ the first one on decides.
 
-    __slots__ = ("cross", "fn", "sources", "targets", "uniform")
+    Only the lanes on get it: groups of a split warp, which take turns here at every instruction, must not
+    see each other's uniform registers. Compiled code reads none that its own lanes have not written.
+    """
+
+    __slots__ = ("cross", "fn", "sources", "targets")
 
     placed: ClassVar[tuple[str, ...]] = ("sources",)
 
@@ -136,30 +139,25 @@ class UniformOp(Op):
         sources: tuple[int, ...],
         targets: tuple[int, ...],
         cross: bool,
-        uniform: bool,
     ) -> None:
         super().__init__(pc)
         self.fn = fn
         self.sources = sources
         self.targets = targets
         self.cross = cross
-        self.uniform = uniform
         self.dests = targets
 
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
-        """Compute for whole warps."""
+        """Compute for the warps of ``on``."""
         live = on.live_rows()
         args = [m.rows(i, live) if m.is_lane[i] else m.R[i] for i in self.sources]
         out = self.fn(live_mask(live), *args) if self.cross else self.fn(*args)
-        everywhere = whole_warps(live)
-        if not self.uniform:
-            lowest = live.bits & (~live.bits + np.uint32(1))
-            first = np.log2(lowest.astype(np.float64)).astype(np.int64)[:, None]
+        lowest = live.bits & (~live.bits + np.uint32(1))
+        first = np.log2(lowest.astype(np.float64)).astype(np.int64)[:, None]
         for register, value in zip(self.targets, out, strict=True):
             wide = np.broadcast_to(value, (live.nrows, 32))
-            if not self.uniform:
-                wide = np.broadcast_to(np.take_along_axis(wide, first, axis=1), (live.nrows, 32))
-            m.put_rows(register, np.ascontiguousarray(wide), everywhere)
+            wide = np.broadcast_to(np.take_along_axis(wide, first, axis=1), (live.nrows, 32))
+            m.put_rows(register, np.ascontiguousarray(wide), live)
         return False
 
 
@@ -374,7 +372,7 @@ def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     fn: Callable[..., Any] = _warp_number if source.name == "VIRTID" else _as_is
     if isinstance(target, UniformRegister):
         registers = tuple(register for _, register in targets)
-        return UniformOp(pc, fn, tuple(sources), registers, False, False)
+        return UniformOp(pc, fn, tuple(sources), registers, False)
     return AluOp(pc, fn, tuple(sources), (), tuple(targets), (), tuple(clocks))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,29 +71,6 @@ class AroundOp(Op):
             if high is not None:
                 m.put_flat(high, (value >> np.uint64(32)).astype(np.uint32), on)
         return moved
-
-
-class UniformTargetOp(Op):
-    """A load into uniform registers: once a warp, for all its lanes."""
-
-    __slots__ = ("inner",)
-
-    skippable: ClassVar[bool] = True
-
-    def __init__(self, inner: Op) -> None:
-        super().__init__(inner.pc)
-        self.inner = inner
-        self.dests = inner.dests
-
-    def run(self, m: Machine, g: Group, on: Selection) -> bool:
-        """Load for whole warps."""
-        return self.inner.run(m, g, whole_warps(on))
-
-
-def whole_warps(on: Selection) -> Selection:
-    """All lanes of the warps that have one on."""
-    live = on.live_rows()
-    return type(on)(live.rows, np.full(live.nrows, 0xFFFFFFFF, dtype=np.uint32))
 
 
 def _width(i: Instruction) -> int:
@@ -187,8 +164,7 @@ def _load_constant(r: SassRegisters, i: Instruction, pc: int) -> Op:
     fix = _extend(i)
     load = LoadOp(pc, lsu.CONST, base, where.offset, min(size, 4), r.targets(target, count), (fix,) * count)
     load.counted = False  # the constant cache serves it: no request reaches the load/store unit
-    inner = _around(load, before)
-    return UniformTargetOp(inner) if isinstance(target, UniformRegister) else inner
+    return _around(load, before)
 
 
 # -- atomics ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from warpglass.machine.sass_constants import ConstantBanks
 from warpglass.machine.sass_control import TABLE as CONTROL
 from warpglass.machine.sass_control import CodeMap, GatedOp, UniformOp
 from warpglass.machine.sass_memory import TABLE as MEMORY
-from warpglass.machine.sass_memory import AroundOp, UniformTargetOp
+from warpglass.machine.sass_memory import AroundOp
 from warpglass.machine.sass_ops import LaneOp, WarpOp, lower
 from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
@@ -108,7 +108,7 @@ def lower_sass(
 
 def _place(op: Op, file: RegisterFile) -> None:
     """Turn placeholders of specials and constants into final register numbers."""
-    if isinstance(op, AroundOp | UniformTargetOp | GatedOp | SyncOp):
+    if isinstance(op, AroundOp | GatedOp | SyncOp):
         _place(op.inner, file)
     if isinstance(op, AroundOp):
         for made in op.before:
@@ -161,11 +161,13 @@ def _arithmetic(r: SassRegisters, meaning: LaneOp | WarpOp, pc: int) -> Op:
     targets = tuple(
         r.register(o) if isinstance(o, Register | UniformRegister) else r.predicate(o) for o in meaning.dests
     )
-    uniform_dest = any(isinstance(o, UniformRegister | UniformPredicate) for o in meaning.dests)
+    uniform = bool(meaning.dests) and all(
+        isinstance(o, UniformRegister | UniformPredicate) for o in meaning.dests
+    )
     cross = isinstance(meaning, WarpOp)
-    if uniform_dest and all(isinstance(o, UniformRegister | UniformPredicate) for o in meaning.dests):
-        same = not cross and not any(_varies(o) for o in meaning.sources)
-        return UniformOp(pc, meaning.fn, sources, targets, cross, same)
+    # A result of uniform sources alone is the same in every lane that computes it.
+    if uniform and (cross or any(_varies(o) for o in meaning.sources)):
+        return UniformOp(pc, meaning.fn, sources, targets, cross)
     if cross:
         return CrossLaneOp(pc, meaning.fn, sources, targets)
     return AluOp(pc, meaning.fn, sources, (), tuple(enumerate(targets)), ())
