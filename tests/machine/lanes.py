@@ -10,7 +10,7 @@ from warpglass.machine.ptx_ops import LaneOp, WarpOp, lower
 from warpglass.ptx.model import Component, Instruction, Negated, Pair, Register, Vector
 
 #: A list of lanes shrinks slowly and a failing lane is printed anyway, so failures are not shrunk.
-FAST = settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.generate))
+FAST = settings(max_examples=10, deadline=None, phases=(Phase.explicit, Phase.generate))
 
 DTYPES = {"pred": np.bool_, "b16": np.uint16, "b32": np.uint32, "b64": np.uint64, "b128": np.uint64}
 

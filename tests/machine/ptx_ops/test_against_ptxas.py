@@ -95,8 +95,8 @@ def test_arithmetic(tmp_path):
     modifiers = [
         "", "lo", "hi", "sat", "cc", "rn", "rz", "rm", "approx", "approx.ftz", "full.ftz", "rn.ftz", "rn.sat",
         "rn.ftz.sat", "rn.relu", "rp.ftz.sat", "lo.cc", "hi.cc", "hi.sat", "relu", "NaN", "xorsign.abs",
-        "ftz.NaN", "ftz.NaN.xorsign.abs", "ftz", "clamp", "wrap", "shiftamt", "eq", "lt.ftz", "geu", "sync.add",
-        "sync.min", "sync.xor", "sync.max.abs.NaN", "sync.any", "sync.ballot",
+        "ftz.NaN", "ftz.NaN.xorsign.abs", "ftz", "clamp", "wrap", "shiftamt", "eq", "lt.ftz", "geu",
+        "sync.add", "sync.min", "sync.xor", "sync.max.abs.NaN", "sync.any", "sync.ballot",
     ]  # fmt: skip
     bases = [
         "add",

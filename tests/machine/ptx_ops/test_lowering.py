@@ -60,7 +60,7 @@ def execute(op, rng):
     st.lists(st.sampled_from(SHAPES), min_size=1, max_size=5),
 )
 @settings(
-    max_examples=3000,
+    max_examples=800,
     deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow],
