@@ -4,7 +4,10 @@
  * @typedef {import('./data.js').WgRun} CodeRun
  * @typedef {object} CodeLinks
  * @property {string[][]} isa isa[r][pc]: the key of an instruction's own line in run r
- * @property {string[][][]} keys keys[r][pc]: every line that an instruction belongs to, its own first, then the user's
+ * @property {string[][][]} frames frames[r][pc]: source lines of an instruction, the user's own first
+ * @property {string[][][]} ptx ptx[r][pc]: lines of PTX that a machine instruction was assembled from
+ * @property {boolean[]} exact whether a run knows its PTX lines
+ * @property {boolean[]} virtual whether a run is PTX
  * @property {Map<string, Array<[number, number]>>} at [run, pc] pairs of a key
  */
 
@@ -21,44 +24,67 @@ export function codeKey(source, line) {
 export function codeLinks(runs) {
   /** @type {CodeLinks['at']} */
   const at = new Map();
-  const keys = runs.map((run, r) => {
-    const { line, source, source_line: sourceLine, inlined } = run.code.instructions;
-    return line.map((own, pc) => {
-      const found = [codeKey(run.code.source, own)];
+  /** @type {CodeLinks} */
+  const links = { isa: [], frames: [], ptx: [], exact: [], virtual: runs.map((run) => run.isa === 'ptx'), at };
+  runs.forEach((run, r) => {
+    const { line, source, source_line: sourceLine, inlined, ptx_lines: ptxLines } = run.code.instructions;
+    const ptxSource = run.code.ptx_source;
+    const exact = Boolean(ptxLines) && ptxSource !== null && ptxSource !== undefined;
+    links.exact.push(exact);
+    links.isa.push(line.map((own) => codeKey(run.code.source, own)));
+    links.ptx.push(line.map((_, pc) => (exact ? (ptxLines?.[pc] ?? []).map((one) => codeKey(ptxSource ?? '', one)) : [])));
+    links.frames.push(line.map((_, pc) => {
+      /** @type {string[]} */
+      const found = [];
       const [user, userLine] = [source[pc], sourceLine[pc]];
       if (user !== null && user !== undefined && userLine) found.push(codeKey(user, userLine));
-      for (const [from, fromLine] of inlined[pc] ?? []) found.push(codeKey(from, fromLine));
-      const unique = [...new Set(found)];
-      for (const key of unique) {
+      for (const [from, fromLine] of inlined?.[pc] ?? []) found.push(codeKey(from, fromLine));
+      return [...new Set(found)];
+    }));
+    line.forEach((_, pc) => {
+      for (const key of new Set([links.isa[r][pc], ...links.frames[r][pc], ...links.ptx[r][pc]])) {
         const list = at.get(key);
         if (list) list.push([r, pc]);
         else at.set(key, [[r, pc]]);
       }
-      return unique;
     });
   });
-  return { isa: keys.map((run) => run.map((found) => found[0])), keys, at };
+  return links;
 }
 
 /**
- * Every line that lights up with a line: those of its instructions, and, for an instruction, those that other
- * instruction sets made of the same source line.
+ * Every line that lights up with a line. A source line: all instructions made of it, and the other lines of
+ * their inlining. A PTX line: the machine instructions assembled from it, and its source lines; and back.
+ * Where an image does not say which PTX an instruction came from, the same source line has to do.
  * @param {CodeLinks} links
  * @param {string} key
  * @returns {Set<string>} without the key itself
  */
 export function codeLinked(links, key) {
   const linked = new Set();
-  for (const [run, pc] of links.at.get(key) ?? []) {
-    const mine = links.keys[run][pc];
-    for (const other of mine) linked.add(other);
-    if (mine[0] !== key || mine.length < 2) continue;
-    for (const [otherRun, otherPc] of links.at.get(mine[1]) ?? []) {
-      if (otherRun !== run) linked.add(links.isa[otherRun][otherPc]);
+  const found = links.at.get(key) ?? [];
+  const own = found.filter(([r, pc]) => links.isa[r][pc] === key);
+  for (const [r, pc] of found) {
+    // What a PTX line became may come from further source lines; those are that instruction's, not the line's.
+    const madeOfIt = links.isa[r][pc] !== key && links.ptx[r][pc].includes(key);
+    linked.add(links.isa[r][pc]);
+    if (!madeOfIt || !own.length) for (const frame of links.frames[r][pc]) linked.add(frame);
+  }
+  for (const [r, pc] of own) {
+    for (const ptx of links.ptx[r][pc]) linked.add(ptx);
+    const user = links.frames[r][pc][0];
+    if (user === undefined) continue;
+    for (const [other, otherPc] of links.at.get(user) ?? []) {
+      if (other !== r && !codeExact(links, r, other)) linked.add(links.isa[other][otherPc]);
     }
   }
   linked.delete(key);
   return linked;
+}
+
+/** Whether two runs are linked line by line. @param {CodeLinks} links @param {number} a @param {number} b */
+function codeExact(links, a, b) {
+  return links.virtual[a] !== links.virtual[b] && (links.virtual[a] ? links.exact[b] : links.exact[a]);
 }
 
 /** @typedef {string} HeatColumn `executions`, `divergence`, or the name of a counter */
@@ -192,23 +218,80 @@ export function codeHeatLevel(value, max, column) {
 }
 
 /**
- * What set the barriers that an instruction waits for: for each, the nearest instruction before it in the listing.
+ * What set the barriers that an instruction waits for: for each, the nearest instruction before it in the listing,
+ * or, where a loop brings it back, the last one behind it in that loop.
  * @param {any[]} control control fields, null where there are none
  * @param {number} pc
- * @returns {Array<{barrier: number, pc: number, what: 'write' | 'read'}>} pc is -1 where nothing before sets it
+ * @param {{start: number, end: number} | null} [loop] instructions of the loop around `pc`
+ * @returns {Array<{barrier: number, pc: number, what: 'write' | 'read', cycles: number}>} pc is -1 where nothing
+ *   sets it; cycles are the stalls from there to the waiting instruction, -1 across a back edge
  */
-export function codeSetters(control, pc) {
+export function codeSetters(control, pc, loop = null) {
   const mask = control[pc]?.wait_mask ?? 0;
   const found = [];
   for (let barrier = 0; barrier < 6; barrier++) {
     if (!((mask >>> barrier) & 1)) continue;
+    /** @param {number} at */
+    const sets = (at) => control[at]?.write_barrier === barrier || control[at]?.read_barrier === barrier;
     let at = pc - 1;
-    while (at >= 0 && control[at]?.write_barrier !== barrier && control[at]?.read_barrier !== barrier) at--;
+    while (at >= 0 && !sets(at)) at--;
+    let cycles = 0;
+    for (let one = Math.max(at, 0); at >= 0 && one < pc; one++) cycles += control[one]?.stall ?? 0;
+    if (at < 0 && loop) {
+      cycles = -1;
+      for (let one = loop.end - 1; one >= pc && at < 0; one--) if (sets(one)) at = one;
+    }
     /** @type {'write' | 'read'} */
     const what = at >= 0 && control[at].write_barrier === barrier ? 'write' : 'read';
-    found.push({ barrier, pc: at, what });
+    found.push({ barrier, pc: at, what, cycles });
   }
   return found;
+}
+
+/**
+ * The innermost loop around an instruction, as the stretch of its blocks; null outside loops.
+ * @param {import('./data.js').WgCode} code
+ * @param {number} pc
+ */
+export function codeLoopAt(code, pc) {
+  const block = code.instructions.block?.[pc];
+  const loop = block === null || block === undefined ? null : code.blocks?.[block]?.loop;
+  if (loop === null || loop === undefined || !code.loops?.[loop]) return null;
+  const members = code.loops[loop].blocks.map((b) => code.blocks[b]);
+  return { start: Math.min(...members.map((b) => b.start)), end: Math.max(...members.map((b) => b.end)) };
+}
+
+/**
+ * A control field in plain language; empty without one.
+ * @param {any} field
+ * @returns {string[]}
+ */
+export function codeControlWords(field) {
+  if (!field) return [];
+  const words = [];
+  const { stall, yield_bit: raw, write_barrier: write, read_barrier: read, wait_mask: mask, reuse } = field;
+  if (stall !== null && stall !== undefined) words.push(`the warp's next instruction issues at least ${stall} cycle${stall === 1 ? '' : 's'} later`);
+  if (raw !== null && raw !== undefined) words.push(`yield bit ${Number(raw)} (as encoded: tools disagree about its sense)`);
+  if (write >= 0 && write < 6 && write !== null) words.push(`barrier ${write} is set until the result is written`);
+  if (read >= 0 && read < 6 && read !== null) words.push(`barrier ${read} is set until the operands are read`);
+  const waits = [0, 1, 2, 3, 4, 5].filter((barrier) => (mask >>> barrier) & 1);
+  if (waits.length) words.push(`waits for barrier ${waits.join(', ')}`);
+  const slots = [0, 1, 2, 3].filter((slot) => (reuse >>> slot) & 1);
+  if (slots.length) words.push(`operand slot ${slots.join(', ')} stays in the operand cache`);
+  return words;
+}
+
+/**
+ * One sentence about an instruction's opcode, with its pipe and class; empty where nothing is known.
+ * @param {import('./data.js').WgCode} code
+ * @param {number} pc
+ */
+export function codeHelp(code, pc) {
+  const opcode = code.instructions.opcode[pc];
+  const known = code.opcodes?.[opcode];
+  if (!known) return '';
+  const pipe = known.pipe ? `${known.pipe} pipe` : 'pipe not published';
+  return `${opcode}: ${known.help ?? 'not in the table of known opcodes'} · ${pipe} · ${code.instructions.kind[pc]}`;
 }
 
 /**

@@ -1,6 +1,6 @@
 // Code panes side by side: every line shows what other languages made of it.
 
-import { codeHas, codeHeat, codeHeatColumns, codeHeatLevel, codeKey, codeLinked, codeLinks, codeMeasured, codeSetters } from './code-core.js';
+import { codeControlWords, codeHas, codeHeat, codeHeatColumns, codeHeatLevel, codeHelp, codeKey, codeLinked, codeLinks, codeLoopAt, codeMeasured, codeSetters } from './code-core.js';
 import { domButton, domCount, domReplace, domShort, el } from './dom.js';
 
 /**
@@ -13,6 +13,7 @@ import { domButton, domCount, domReplace, domShort, el } from './dom.js';
  * @property {HTMLElement[]} rows
  * @property {HTMLElement} ruler
  * @property {number} caret row, -1 before it is used
+ * @property {Set<number>} tipped rows that have their tooltips
  */
 
 class CodeView {
@@ -49,10 +50,11 @@ class CodeView {
     });
     /** @type {CodePane} */
     const pane = { node, body, source: node.dataset.source ?? '', kind: node.dataset.pane ?? 'source',
-      first: Number(node.dataset.first ?? 1), rows, ruler, caret: -1 };
+      first: Number(node.dataset.first ?? 1), rows, ruler, caret: -1, tipped: new Set() };
     body.addEventListener('mouseover', (event) => {
       const row = this.rowOf(pane, event.target);
       this.preview(row < 0 ? null : codeKey(pane.source, pane.first + row));
+      if (row >= 0) this.tips(pane, row);
     });
     body.addEventListener('mouseleave', () => this.preview(null));
     body.addEventListener('blur', () => this.preview(null));
@@ -74,6 +76,25 @@ class CodeView {
   rowOf(pane, target) {
     const row = target instanceof Element ? target.closest('.l') : null;
     return row ? pane.rows.indexOf(/** @type {HTMLElement} */ (row)) : -1;
+  }
+
+  /** The instruction of a row of an instruction pane, or null. @param {string} key */
+  instruction(key) {
+    const found = (this.links.at.get(key) ?? []).find(([r, pc]) => this.links.isa[r][pc] === key);
+    return found ? { run: this.app.codeRuns()[found[0]], pc: found[1] } : null;
+  }
+
+  /** Tooltips of a row, made when they are first wanted. @param {CodePane} pane @param {number} row */
+  tips(pane, row) {
+    if (pane.kind === 'source' || pane.tipped.has(row)) return;
+    pane.tipped.add(row);
+    const found = this.instruction(codeKey(pane.source, pane.first + row));
+    if (!found) return;
+    const { code } = found.run;
+    const help = codeHelp(code, found.pc);
+    if (help) pane.rows[row].querySelector('code')?.setAttribute('title', help);
+    const words = codeControlWords(code.instructions.control?.[found.pc]);
+    if (words.length) pane.rows[row].querySelector('.ctl')?.setAttribute('title', words.join('; '));
   }
 
   /** @param {CodePane} pane @param {KeyboardEvent} event */
@@ -112,7 +133,7 @@ class CodeView {
 
   /** Scrolls the pane, never the page. @param {CodePane} pane @param {number} row @param {boolean} centre */
   reveal(pane, row, centre) {
-    const [top, height] = [pane.rows[row].offsetTop - pane.body.offsetTop, pane.rows[row].offsetHeight];
+    const [top, height] = [pane.rows[row].offsetTop, pane.rows[row].offsetHeight];
     const { scrollTop, clientHeight } = pane.body;
     if (top >= scrollTop && top + height <= scrollTop + clientHeight) return;
     if (centre) pane.body.scrollTop = top - clientHeight / 3;
@@ -187,7 +208,20 @@ class CodeView {
     const chain = found.length === 1 ? runs[found[0][0]].code.instructions.inlined[found[0][1]] : null;
     const frames = (chain ?? []).map(([from, line]) => `${this.app.source(from)?.name ?? '?'}:${line}`);
     domReplace(this.detail, el('strong', {}, `${source?.name ?? ''}:${key.slice(at + 1)}`), ' ',
-      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '', this.waits(key), codeMeasured(this.app.codeRuns(), found));
+      counts.join('; ') || 'no instruction of this kernel', frames.length ? `; inlined: ${frames.join(' ← ')}` : '',
+      codeMeasured(this.app.codeRuns(), found), ...this.machine(key));
+  }
+
+  /** What is known of a fixed machine instruction: its opcode, and its control field in words. @param {string} key */
+  machine(key) {
+    const found = this.instruction(key);
+    if (!found) return [];
+    const { code } = found.run;
+    const help = codeHelp(code, found.pc);
+    const words = codeControlWords(code.instructions.control?.[found.pc]).filter((text) => !text.startsWith('waits'));
+    const waits = this.waits(key);
+    if (waits) words.push(waits);
+    return [help && el('span', { class: 'detail-line' }, help), words.length > 0 && el('span', { class: 'detail-line' }, `Control: ${words.join('; ')}`)];
   }
 
   /** What a fixed instruction waits for; marks what set it. @param {string} key */
@@ -197,10 +231,14 @@ class CodeView {
     if (own.length !== 1) return '';
     const [r, pc] = own[0];
     const { control, opcode } = runs[r].code.instructions;
-    const setters = codeSetters(control, pc);
+    const setters = codeSetters(control ?? [], pc, codeLoopAt(runs[r].code, pc));
     this.mark('setter', setters.filter((one) => one.pc >= 0).map((one) => this.links.isa[r][one.pc]));
-    return setters.map(({ barrier, pc: from, what }) => (from < 0 ? `; waits for barrier ${barrier}, set by nothing before it`
-      : `; waits for barrier ${barrier}: ${opcode[from]}, ${pc - from} before, ${what === 'write' ? 'until its result is written' : 'until its operands are read'}`)).join('');
+    return setters.map(({ barrier, pc: from, what, cycles }) => {
+      if (from < 0) return `waits for barrier ${barrier}, set by nothing before it`;
+      const far = cycles < 0 ? `${from - pc} further down, in the turn of the loop before`
+        : `${pc - from} instruction${pc - from === 1 ? '' : 's'} above, ${cycles} cycle${cycles === 1 ? '' : 's'} of stalls between`;
+      return `waits for barrier ${barrier}: ${opcode[from]}, ${far}, ${what === 'write' ? 'until its result is written' : 'until its operands are read'}`;
+    }).join('; ');
   }
 
   /** Where the chosen step stands. @param {number | null} pc */

@@ -7,11 +7,12 @@
  * @typedef {WgPacked | number[] | WgColumn} WgRawColumn
  * @typedef {{line: number[], opcode: string[], text: string[], kind: string[], source: (WgId|null)[],
  *   source_line: (number|null)[], inlined: (Array<[WgId, number]>|null)[], block: (number|null)[],
- *   live: (number|null)[], reads: number[][], writes: number[][], control: any[]}} WgInstructions
+ *   live: (number|null)[], reads: number[][], writes: number[][], control: any[], ptx_lines?: (number[]|null)[]}} WgInstructions
  * @typedef {{start: number, end: number, successors: number[], ipdom: number|null, loop: number|null}} WgBasicBlock
  * @typedef {{header: number, blocks: number[], depth: number, trips: number|null}} WgLoop
  * @typedef {{source: WgId, instructions: WgInstructions, blocks: WgBasicBlock[], loops: WgLoop[],
- *   registers: {names: string[], types: string[]}}} WgCode
+ *   registers: {names: string[], types: string[]}, ptx_source?: WgId|null,
+ *   opcodes?: Record<string, {help: string|null, pipe: string|null}>}} WgCode
  * @typedef {{label: string, block: number[], warp: number, space: string, size: number, mask: number,
  *   addresses: (number|string)[], buffer: string|null, base: number|string|null, sectors: number|null, sectors_ideal: number|null,
  *   wavefronts: number|null, wavefronts_ideal: number|null}} WgSample

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeHeat, codeHeatLevel, codeHeatValue, codeLinked, codeLinks, codeLiveTop, codeSetters } from '../../static_js/code-core.js';
+import { codeControlWords, codeHeat, codeHeatLevel, codeHeatValue, codeHelp, codeLinked, codeLinks, codeLiveTop, codeSetters } from '../../static_js/code-core.js';
 import { dataBytes, dataColumn, dataTrace, dataUnplane, dataValues } from '../../static_js/data.js';
 import { domShort } from '../../static_js/dom.js';
 import { findingsPass } from '../../static_js/findings.js';
@@ -143,6 +143,31 @@ test('lines link many to many, through inlining and across instruction sets', ()
   assert.deepEqual([...codeLinked(links, '0:99')], []);
 });
 
+test('an image that names its PTX lines links them exactly, many to many', () => {
+  const [ptx, sass] = twoRuns();
+  // Line 10 of the source became pc 0 of PTX, line 11 pcs 1 and 2; the machine instruction was made of pcs 0 and 2.
+  sass.code.instructions.ptx_lines = [[ptx.code.instructions.line[0], ptx.code.instructions.line[2]], null];
+  sass.code.ptx_source = ptx.code.source;
+  const links = codeLinks([ptx, sass]);
+  const [a, b, c] = links.isa[0];
+  assert.deepEqual([...codeLinked(links, '2:1')].sort(), ['0:11', a, c].sort());
+  assert.deepEqual([...codeLinked(links, a)].sort(), ['0:10', '2:1']);
+  assert.deepEqual([...codeLinked(links, b)].sort(), ['0:11']);
+  assert.deepEqual([...codeLinked(links, c)].sort(), ['0:11', '0:3', '2:1']);
+  assert.deepEqual([...codeLinked(links, '0:11')].sort(), ['0:3', '2:1', b, c].sort());
+});
+
+test('control fields and opcodes in words', () => {
+  const words = codeControlWords({ stall: 4, yield_bit: true, write_barrier: 2, read_barrier: null, wait_mask: 5, reuse: 2 });
+  assert.equal(words.length, 5);
+  assert.match(words.join('; '), /at least 4 cycles later; yield bit 1 .*; barrier 2 is set until the result .*; waits for barrier 0, 2; operand slot 1 stays/);
+  assert.deepEqual(codeControlWords(null), []);
+  const code = { ...codeOf(['fpu', 'alu']), opcodes: { FFMA: { help: 'multiplies and adds', pipe: null } } };
+  code.instructions.opcode = ['FFMA', 'IADD3'];
+  assert.equal(codeHelp(code, 0), 'FFMA: multiplies and adds · pipe not published · fpu');
+  assert.equal(codeHelp(code, 1), '');
+});
+
 test('heat follows the column and knows nothing where nothing was counted', () => {
   const [run] = twoRuns();
   const executions = codeHeat(run, 'executions');
@@ -164,10 +189,14 @@ test('heat follows the column and knows nothing where nothing was counted', () =
 
 test('a wait leads to what set its barrier, the nearest one', () => {
   const set = (/** @type {number | null} */ write, /** @type {number | null} */ read, wait = 0) => ({ write_barrier: write, read_barrier: read, wait_mask: wait });
-  const control = [set(0, null), set(1, 2), set(0, null), null, set(null, null, 0b101101)];
-  assert.deepEqual(codeSetters(control, 4), [{ barrier: 0, pc: 2, what: 'write' }, { barrier: 2, pc: 1, what: 'read' }, { barrier: 3, pc: -1, what: 'read' }, { barrier: 5, pc: -1, what: 'read' }]);
+  const control = [set(0, null), { ...set(1, 2), stall: 4 }, { ...set(0, null), stall: 3 }, null, set(null, null, 0b101101)];
+  assert.deepEqual(codeSetters(control, 4), [{ barrier: 0, pc: 2, what: 'write', cycles: 3 }, { barrier: 2, pc: 1, what: 'read', cycles: 7 },
+    { barrier: 3, pc: -1, what: 'read', cycles: 0 }, { barrier: 5, pc: -1, what: 'read', cycles: 0 }]);
   assert.deepEqual(codeSetters(control, 0), []);
   assert.deepEqual(codeSetters([null], 0), []);
+  const turning = [set(null, null, 1), null, set(null, 0), null];
+  assert.deepEqual(codeSetters(turning, 0, { start: 0, end: 4 }), [{ barrier: 0, pc: 2, what: 'read', cycles: -1 }]);
+  assert.deepEqual(codeSetters(turning, 0, { start: 0, end: 2 }), [{ barrier: 0, pc: -1, what: 'read', cycles: -1 }]);
 });
 
 test('tables sort by number with unknown last, and filters pass what they should', () => {

@@ -33,7 +33,7 @@ def text_of(line: str) -> str:
 )  # fmt: skip
 def test_tokens_get_their_class(language: str, source: str, expected: str) -> None:
     (line,) = highlight_lines(source, language)
-    spans = re.findall(r'<span class="(\w+)">(.*?)</span>', line)
+    spans = re.findall(r"<i class=(\w+)>(.*?)</i>", line)
     assert " ".join(f"{name}:{html.unescape(text)}" for name, text in spans) == expected
 
 
@@ -41,12 +41,12 @@ def test_lines_are_counted_as_compilers_count_them() -> None:
     source = "/* a\nb */ int x;\r\n\u2028y\x0cz\n\nlast"
     lines = highlight_lines(source, "cuda")
     assert [text_of(line) for line in lines] == ["/* a", "b */ int x;", "\\u2028y\\u000cz", "", "last"]
-    assert lines[1].startswith('<span class="c">b ')
+    assert lines[1].startswith("<i class=c>b ")
 
 
 def test_a_comment_over_lines_stays_one() -> None:
     lines = highlight_lines("/* one\ntwo\nthree */ int", "ptx")
-    assert all('class="c"' in line for line in lines)
+    assert all("class=c>" in line for line in lines)
 
 
 @given(st.text(max_size=300), st.sampled_from(["cuda", "ptx", "sass", "python", "no such language"]))
@@ -60,7 +60,7 @@ def test_no_text_breaks_out_or_loses_lines(source: str, language: str) -> None:
         expected.pop()
     assert len(lines) == len(expected)
     for line in lines:
-        assert set(re.findall(r"</?(\w+)", _strip_entities(line))) <= {"span"}
+        assert set(re.findall(r"</?(\w+)", _strip_entities(line))) <= {"i", "span"}
         assert "\n" not in line
 
 
@@ -78,7 +78,7 @@ def test_plain_text_is_kept(source: str) -> None:
 
 def test_enormous_lines_are_shown_plain() -> None:
     (line,) = highlight_lines("int " + "x" * 5000, "cuda")
-    assert "<span" not in line
+    assert "<" not in line
 
 
 def test_one_line_alone() -> None:

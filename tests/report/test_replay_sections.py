@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from warpglass.report import access_svg
-from warpglass.report.sass_control import control_cells
+from warpglass.report.sass_control import COLUMNS, control_texts
 from warpglass.report.sections import code, memory, schedule, stepper
 from warpglass.report.trace_view import BARRIER, DIVERGED, FINISHED, ISSUE, MEMORY, NONE, WAITS, states
 
@@ -185,14 +185,12 @@ def test_memory_rows_say_each_and_best() -> None:
     assert context["groups"][0]["pictures"][0]["pc"] == 18
 
 
-def test_control_fields_in_words() -> None:
-    assert control_cells([None, None]) == []
+def test_control_fields_stand_in_columns() -> None:
+    assert control_texts([None, None]) == []
     field = {"stall": 4, "yield_bit": 1, "write_barrier": 2, "read_barrier": None, "wait_mask": 5, "reuse": 2}
-    (cell,) = control_cells([field])
-    assert cell is not None
-    assert cell["text"] == " 4 1 2 - 0-2--- r2"
-    assert "waits for barrier 0, 2" in cell["title"]
-    assert "barrier 2 is set until the result" in cell["title"]
+    assert control_texts([None, field, {}]) == [None, " 4 1 2 - 0-2--- 2", " ? ? - - ------"]
+    # The heads stand above their columns, in the same fixed pitch.
+    assert " ".join(head for head, _ in COLUMNS) == "st y W R wait   r"
 
 
 def test_a_trace_of_many_rounds_is_drawn_in_few_bytes() -> None:

@@ -192,6 +192,8 @@ def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[str | None, str]]:
 def highlight_lines(text: str, language: str) -> list[Markup]:
     """HTML of each line of ``text`` (``cuda``, ``ptx``, ``sass`` or a Pygments alias), without line breaks.
 
+    A coloured piece is ``<i class=k>…</i>``: a page has thousands of them.
+
     Never raises for any text: what cannot be coloured is escaped text. Control, bidi and other invisible
     characters are shown as ``\\uXXXX`` in a span of class ``hl-odd``.
     """
@@ -206,7 +208,7 @@ def highlight_lines(text: str, language: str) -> list[Markup]:
                 out.append([])
             if piece:
                 safe = str(markup(piece))
-                out[-1].append(f'<span class="{css}">{safe}</span>' if css else safe)
+                out[-1].append(f"<i class={css}>{safe}</i>" if css else safe)
     rendered = [Markup("".join(parts)) for parts in out]  # noqa: S704 - every piece was escaped
     # A lexer that loses characters would shift every line after them: never show such a result.
     return rendered[: len(lines)] if len(rendered) >= len(lines) else [markup(line) for line in lines]

@@ -1,47 +1,41 @@
-"""Control fields of SASS instructions as narrow text with a plain-language title."""
+"""Control fields of SASS instructions as narrow text; what they mean in words is the script's business."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["control_cells"]
+__all__ = ["COLUMNS", "control_texts"]
 
 _BARRIERS = 6
 
+#: Head of each column, and what it says, in the order of the text.
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("st", "stall: cycles until the warp may issue its next instruction"),
+    ("y", "the yield bit as it is encoded: tools disagree about its sense"),
+    ("W", "the barrier, 0 to 5, that is set until the result is written"),
+    ("R", "the barrier, 0 to 5, that is set until the operands are read"),
+    ("wait  ", "barriers that have to be clear before the instruction issues"),
+    ("r", "reuse: operand slots that stay in the operand cache, as bits"),
+)
 
-def control_cells(control: Sequence[Any]) -> list[dict[str, str] | None]:
-    """One cell an instruction; an empty list where no instruction has a control field (PTX)."""
-    cells = [_cell(field) if isinstance(field, Mapping) else None for field in control]
-    return cells if any(cells) else []
+
+def control_texts(control: Sequence[Any]) -> list[str | None]:
+    """One text an instruction; an empty list where no instruction has a control field (PTX)."""
+    texts = [_text(field) if isinstance(field, Mapping) else None for field in control]
+    return texts if any(texts) else []
 
 
-def _barrier(value: Any) -> int | None:
-    return value if isinstance(value, int) and 0 <= value < _BARRIERS else None
+def _barrier(value: Any) -> str:
+    return str(value) if isinstance(value, int) and 0 <= value < _BARRIERS else "-"
 
 
-def _cell(field: Mapping[str, Any]) -> dict[str, str]:
-    write, read = _barrier(field.get("write_barrier")), _barrier(field.get("read_barrier"))
-    mask = field.get("wait_mask")
-    waits = [b for b in range(_BARRIERS) if isinstance(mask, int) and mask >> b & 1]
-    stall, raw = field.get("stall"), field.get("yield_bit")
-    reuse = field.get("reuse") if isinstance(field.get("reuse"), int) else 0
+def _text(field: Mapping[str, Any]) -> str:
+    """Columns 2, 1, 1, 1, 6 and 1 wide, one space between them; trailing blanks left out."""
+    mask, stall, raw, reuse = (field.get(name) for name in ("wait_mask", "stall", "yield_bit", "reuse"))
+    waits = "".join(str(b) if isinstance(mask, int) and mask >> b & 1 else "-" for b in range(_BARRIERS))
     text = (
         f"{'?' if stall is None else stall:>2} {'?' if raw is None else int(raw)} "
-        f"{'-' if write is None else write} {'-' if read is None else read} "
-        + "".join(str(b) if b in waits else "-" for b in range(_BARRIERS))
-        + (f" r{reuse:x}" if reuse else "")
+        f"{_barrier(field.get('write_barrier'))} {_barrier(field.get('read_barrier'))} {waits}"
     )
-    parts = [] if stall is None else [f"the warp's next instruction issues at least {stall} cycles later"]
-    if raw is not None:
-        parts.append(f"yield bit {int(raw)} (raw: tools disagree about its sense)")
-    if write is not None:
-        parts.append(f"barrier {write} is set until the result is written")
-    if read is not None:
-        parts.append(f"barrier {read} is set until the operands are read")
-    if waits:
-        parts.append(f"waits for barrier {', '.join(map(str, waits))}")
-    slots = [str(slot) for slot in range(4) if reuse and reuse >> slot & 1]
-    if slots:
-        parts.append(f"operand slot {', '.join(slots)} stays in the operand cache")
-    return {"text": text, "title": "; ".join(parts)}
+    return f"{text} {reuse:x}" if isinstance(reuse, int) and reuse else text

@@ -12,7 +12,8 @@ from typing import Any
 
 from warpglass.report import view
 from warpglass.report.highlight import highlight_lines
-from warpglass.report.sass_control import control_cells
+from warpglass.report.loops import loop_groups
+from warpglass.report.sass_control import COLUMNS, control_texts
 
 TITLE = "Code"
 
@@ -31,7 +32,15 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     executed = any(launch.get("runs") for launch in launches)
     launches = [_with_measured(report, launch) for launch in launches]
     panes = _source_panes(sources, launches) + _isa_panes(sources, launches)
-    return {"panes": panes, "executed": executed, "measured": measured} if panes else None
+    if not panes:
+        return None
+    return {
+        "panes": panes,
+        "executed": executed,
+        "measured": measured,
+        "loops": loop_groups(report),
+        "control_columns": COLUMNS,
+    }
 
 
 def _with_measured(report: Mapping[str, Any], launch: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -124,7 +133,7 @@ def _isa_pane(
     instructions = run["code"]["instructions"]
     executed = (run.get("profile") or {}).get("warp_executed") or []
     live = instructions.get("live") or []
-    control = control_cells(instructions.get("control") or [])
+    control = control_texts(instructions.get("control") or [])
     counts: dict[int, int] = {}
     pcs: dict[int, int] = {}
     for pc, line in enumerate(instructions["line"]):
@@ -164,13 +173,13 @@ def _isa_pane(
 
 
 def _heat(count: int | None, top: int) -> dict[str, Any]:
-    """Text, exact title and level 0 to 6 of a count, by its logarithm (the same rule as the script's)."""
+    """Text and level 0 to 6 of a count, by its logarithm (the same rule as the script's)."""
     if count is None:
-        return {"heat": None, "heat_title": "", "level": 0}
+        return {"heat": None, "level": 0}
     level = 0
     if count > 0 and top > 0:
         level = max(1, min(6, math.ceil(math.log1p(count) / math.log1p(top) * 6 - 1e-9)))
-    return {"heat": short(count), "heat_title": f"{count:,} executions", "level": level}
+    return {"heat": short(count), "level": level}
 
 
 def short(count: int) -> str:

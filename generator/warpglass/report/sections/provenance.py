@@ -36,6 +36,8 @@ _OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("rtol", "--rtol", "1e-5"),
     ("fail_on", "--fail-on", "no finding changes the exit code"),
     ("time_ms", "--time-ms", "no measured time"),
+    ("problem", "--problem", "no size of the problem is known"),
+    ("with_session", "--with-session", "session and machine of a profile are left out"),
     ("no_source", "--no-source", "sources are shown"),
     ("charts", "--charts", "interactive"),
     ("title", "--title", "the kernel's name"),
