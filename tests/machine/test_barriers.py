@@ -56,6 +56,19 @@ def test_reductions_over_a_block(kind: str, want: int) -> None:
     assert out(launch(body, [words(96)], grid=3, block=96, options=None))[:96] == [want] * 96
 
 
+def test_an_aligned_barrier_must_be_one_instruction_for_a_warp() -> None:
+    body = """
+        setp.lt.u32 %p1, %r4, 16; @%p1 bra LOW; bar.sync 0; bra JOIN;
+        LOW: bar.sync 0;
+        JOIN: st.global.u32 [%rd2], 1; ret;
+    """
+    result = launch(body, [words(64)], grid=1, block=64)
+    assert out(result) == [1] * 64
+    assert "synccheck" in kinds(result)
+    fine = launch(body.replace("bar.sync", "barrier.sync"), [words(64)], grid=1, block=64)
+    assert "synccheck" not in kinds(fine)
+
+
 def test_arriving_twice_is_a_finding() -> None:
     body = """
         setp.ge.u32 %p1, %r4, 32; @%p1 bra OTHER; bar.arrive 1, 96; bar.arrive 1, 96; ret;

@@ -130,12 +130,34 @@ class BarrierUnit:
         self._opened(blocks, barrier, [p.group for p in free])
         for parked in free:
             self.waiting -= parked.group.sel.count
+        self._check_aligned(barrier, [p.group for p in free])
         finish = next((p.finish for p in free if p.finish is not None), None)
         if finish is not None:
             finish(m, free)
         for parked in free:
             parked.group.pc += 1
             m.place(parked.group)
+
+    def _check_aligned(self, barrier: int, groups: list[Group]) -> None:
+        """An aligned barrier must be the same instruction for all threads of a warp."""
+        if len(groups) < 2:
+            return
+        m = self.m
+        rows = np.concatenate([g.sel.rows for g in groups])
+        pcs = np.repeat([g.pc for g in groups], [g.sel.nrows for g in groups])
+        order = np.argsort(rows, kind="stable")
+        rows, pcs = rows[order], pcs[order]
+        apart = (rows[1:] == rows[:-1]) & (pcs[1:] != pcs[:-1])
+        for index in np.flatnonzero(apart).tolist():
+            opcode = m.program.opcodes[int(pcs[index])]
+            if m.program.isa == "ptx" and (opcode.startswith("bar.") or ".aligned" in opcode):
+                other = m.program.lines[int(pcs[index + 1])]
+                m.findings.add(
+                    m, f"aligned-{barrier}", kind="synccheck", severity="critical",
+                    category="synchronisation", pc=int(pcs[index]), lane=int(rows[index]) * 32,
+                    message=f"threads of one warp meet at barrier {barrier} from different instructions, "
+                    f"here and at line {other}; an aligned barrier must be the same one for the whole warp",
+                )  # fmt: skip
 
     def _opened(self, blocks: Ints, barrier: int, groups: list[Group]) -> None:
         m = self.m

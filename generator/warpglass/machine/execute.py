@@ -172,6 +172,8 @@ def run_all(
 ) -> tuple[Stop | None, int]:
     """Run all batches. One that does not end soon may wait for blocks of a later one: they take turns."""
     order = _block_order(launch)
+    if run.options.only_blocks is not None:
+        order = order[np.isin(order, run.options.only_blocks)]
     starts = deque(range(0, order.shape[0], at_once))
     free = list(reversed(areas))
     active: deque[tuple[Machine, Area]] = deque()

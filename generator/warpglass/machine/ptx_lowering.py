@@ -263,6 +263,23 @@ class Lowering:
             return ()
         return (*sorted(self.scope.registers.values()), self.frame_base)
 
+    def mov_vector(self, instruction: Instruction, pc: int) -> Op | None:
+        """``mov.v2``/``mov.v4`` of early versions of the language, by element; None for any other."""
+        if instruction.parts[1:2] not in (("v2",), ("v4",)) or len(instruction.operands) != 2:
+            return None
+        dests, sources = (self.targets(o) for o in instruction.operands)
+        if len(dests) != len(sources):
+            return None
+        kind = instruction.parts[-1]
+        container = container_of_type(kind)
+        return self.arithmetic(
+            LaneOp(
+                dests, (container,) * len(dests), sources, (container,) * len(sources),
+                lambda *values: values, (kind,) * len(dests), (kind,) * len(sources),
+            ),
+            instruction, pc,
+        )  # fmt: skip
+
     def leave(self, pc: int) -> Op:
         """The end of the kernel for its lanes, or the return of a function."""
         return ExitOp(pc) if self.is_kernel else RetOp(pc, self)

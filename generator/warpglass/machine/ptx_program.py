@@ -227,6 +227,9 @@ def _build(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
         special = lowering.mov_address(instruction, pc)
         if special is not None:
             return special
+        moved = lowering.mov_vector(instruction, pc)
+        if moved is not None:
+            return moved
     meaning = lower(instruction)
     if meaning is None:
         raise Unsupported("")

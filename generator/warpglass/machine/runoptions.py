@@ -17,7 +17,9 @@ class RunOptions:
     them. ``value_budget`` is in bytes of the page (values compress to about a quarter); ``value_warps``
     names warps of a traced block whose register writes are kept, None means as many as fit.
     ``batch_lanes`` is how many lanes run at once, None lets the machine choose. ``memory_limit`` bounds
-    materialised bytes. ``racecheck`` watches shared memory.
+    materialised bytes. ``racecheck`` watches shared memory. ``only_blocks`` executes these
+    linear block indexes alone; ``sample`` allows to execute classes of equal blocks once where the whole
+    grid is beyond the budget.
     """
 
     seed: int = 0
@@ -30,3 +32,5 @@ class RunOptions:
     batch_lanes: int | None = None
     memory_limit: int = 2 << 30
     racecheck: bool = True
+    only_blocks: tuple[int, ...] | None = None
+    sample: bool = True
