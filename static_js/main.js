@@ -3,6 +3,7 @@
 import { App } from './app.js';
 import { initCharts } from './charts.js';
 import { initCode } from './code.js';
+import { initCounters } from './counters.js';
 import { dataReport } from './data.js';
 import { initFindings } from './findings.js';
 import { keysInstall, keysLabel } from './keys.js';
@@ -24,6 +25,7 @@ const MAIN_SECTIONS = [
   ['stepper', initStepper],
   ['schedule', initSchedule],
   ['memory', initMemory],
+  ['counters', initCounters],
 ];
 
 async function mainBoot() {

@@ -95,15 +95,29 @@ def pack_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pack_report(report: Mapping[str, Any]) -> dict[str, Any]:
-    """A shallow copy of the report in which every trace column of every run is packed."""
+    """A shallow copy of the report in which every trace column of every run is packed.
+
+    Of profiles only what the page's script reads is kept: the rest is drawn in its HTML.
+    """
     launches = []
     for launch in report.get("launches") or []:
         runs = [
             {**run, "traces": [pack_trace(trace) for trace in run.get("traces") or []]}
             for run in launch.get("runs") or []
         ]
-        launches.append({**launch, "runs": runs})
+        launches.append({**launch, "runs": runs, **_without_drawn(launch)})
+    profile = report.get("profile")
+    if profile:
+        report = {**report, "profile": {key: profile[key] for key in ("files", "metrics", "sets", "codes")}}
     return {**report, "launches": launches}
+
+
+def _without_drawn(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a profiled launch the page's script uses; rules, samples and rooflines stand in the HTML."""
+    measured = launch.get("measured")
+    if not measured:
+        return {}
+    return {"measured": {key: measured[key] for key in ("file", "set", "values", "marks", "code")}}
 
 
 def pack_page(report: Mapping[str, Any]) -> dict[str, Any]:

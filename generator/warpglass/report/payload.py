@@ -267,7 +267,11 @@ def _code(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             "reads": [[index[r] for r in row.reads if r in index] for row in rows],
             "writes": [[index[r] for r in row.writes if r in index] for row in rows],
             "control": list(run.control) if run.control is not None else [None] * len(rows),
-            **({} if run.ptx_lines is None else {"ptx_lines": [lines and list(lines) for lines in run.ptx_lines]}),
+            **(
+                {}
+                if run.ptx_lines is None
+                else {"ptx_lines": [lines and list(lines) for lines in run.ptx_lines]}
+            ),
         },
         **({} if run.ptx_lines is None else {"ptx_source": run.ptx_source}),
         **_opcodes(unit, listing),

@@ -7,6 +7,7 @@ from typing import Any
 
 from warpglass.report import svg, view
 from warpglass.report.figures import Figure, bar_spec
+from warpglass.report.pipes import OTHER, PIPES
 
 TITLE = "Instruction mix"
 
@@ -49,19 +50,35 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
         both[0] += row["warp"]
         both[1] += row.get("thread") or 0
     by_kind = sorted(kinds.items(), key=lambda item: (-item[1][0], item[0]))
+    pipes = _pipes(run, rows)
     return {
         "index": index,
         "isa": str(run.get("isa", "")).upper(),
         "scaled": bool(run.get("scaled")),
-        "rows": [_row(row, total, ordered[0]["warp"]) for row in ordered],
+        "rows": [_row(row, total, ordered[0]["warp"], run) for row in ordered],
+        "piped": bool(pipes),
         "total": total,
-        "figures": _figures(index, by_kind, total, run) if rows else [],
+        "figures": [*_figures(index, by_kind, total, run), *_pipe_figure(index, pipes, total)]
+        if rows
+        else [],
+        "legend": [
+            (name, PIPES[name].series if name in PIPES else 6, PIPES[name].what if name in PIPES else OTHER)
+            for name in pipes
+        ],
     }
 
 
-def _row(row: Mapping[str, Any], total: int, most: int) -> dict[str, Any]:
+def _opcode(run: Mapping[str, Any], row: Mapping[str, Any]) -> Mapping[str, Any]:
+    known: Mapping[str, Any] = ((run.get("code") or {}).get("opcodes") or {}).get(row.get("opcode")) or {}
+    return known
+
+
+def _row(row: Mapping[str, Any], total: int, most: int, run: Mapping[str, Any]) -> dict[str, Any]:
     lanes = view.ratio(row.get("thread"), row["warp"])
+    known = _opcode(run, row)
     return {
+        "pipe": known.get("pipe"),
+        "help": known.get("help"),
         "opcode": str(row.get("opcode")),
         "kind": KINDS.get(str(row.get("kind")), str(row.get("kind") or "other")),
         "warp": row["warp"],
@@ -103,6 +120,45 @@ def _figures(
         drawn = svg.columns(lanes, "Warp instructions by number of lanes on, 0 to 32")
         figures.append(Figure(f"lanes-{index}", "Warp instructions by lanes on", drawn, spec, "executed"))
     return figures
+
+
+def _pipes(run: Mapping[str, Any], rows: list[Mapping[str, Any]]) -> dict[str, int]:
+    """Warp instructions by pipe, most first; empty where the opcodes' pipes are not known at all (PTX)."""
+    if not (run.get("code") or {}).get("opcodes"):
+        return {}
+    counts: dict[str, int] = {}
+    for row in rows:
+        name = str(_opcode(run, row).get("pipe") or "not published")
+        counts[name] = counts.get(name, 0) + row["warp"]
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _pipe_figure(index: int, pipes: Mapping[str, int], total: int) -> list[Figure]:
+    if not pipes:
+        return []
+    bars = [
+        svg.Bar(name, warp, f"{view.num(warp)} · {100 * warp / total:.1f} %", _series(name))
+        for name, warp in pipes.items()
+    ]
+    spec = bar_spec(
+        list(pipes),
+        [
+            {
+                "name": "warp instructions",
+                "values": list(pipes.values()),
+                "color": [f"$series-{_series(name)}" for name in pipes],
+            }
+        ],
+        horizontal=True,
+        x_title="warp instructions",
+        y_title="",
+    )
+    title = "Warp instructions by pipe"
+    return [Figure(f"pipes-{index}", title, svg.bars(bars, title), spec, "static")]
+
+
+def _series(pipe: str) -> int:
+    return PIPES[pipe].series if pipe in PIPES else 6
 
 
 def _lane_histogram(run: Mapping[str, Any]) -> list[int] | None:
