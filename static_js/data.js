@@ -35,7 +35,7 @@
  *   findings: Array<Record<string, any>>, buffers: (WgBuffer|null)[], traces: WgRawTrace[]}} WgRun
  * @typedef {{id: WgId, label: string, kernel: {name: string, demangled: string, bare: string}, arch: string,
  *   launch: Record<string, any>, runs: WgRun[], primary: number, measured?: WgMeasured|null}} WgLaunch
- * @typedef {{file: number, index: number, set: number, values: any[], code: {isa: string, code: number,
+ * @typedef {{file: number, index: number, set: number, values: any[], marks: Array<[number, string]>, code: {isa: string, code: number,
  *   profile: Record<string, (number|null)[]>, lines: Array<Record<string, any>>}|null}} WgMeasured
  * @typedef {{files: Array<{name: string}>, metrics: {name: string[], unit: string[], about: (string|null)[]},
  *   sets: number[][], codes: WgCode[]}} WgProfile

@@ -61,6 +61,56 @@ export function profileDelta(value, base) {
   return { text, way };
 }
 
+/** Units for people, largest first. @type {Record<string, Array<[number, string]>>} */
+const PROFILE_STEPS = {
+  ns: [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']],
+  byte: [[2 ** 30, 'GiB'], [2 ** 20, 'MiB'], [2 ** 10, 'KiB'], [1, 'B']],
+  'byte/block': [[2 ** 10, 'KiB/block'], [1, 'B/block']],
+  'byte/s': [[1e12, 'TB/s'], [1e9, 'GB/s'], [1e6, 'MB/s'], [1, 'B/s']],
+  hz: [[1e9, 'GHz'], [1e6, 'MHz'], [1e3, 'kHz'], [1, 'Hz']],
+  '1/s': [[1e12, 'T/s'], [1e9, 'G/s'], [1e6, 'M/s'], [1, '/s']],
+};
+
+/**
+ * A value as the server writes it: text and unit.
+ * @param {any} value
+ * @param {string} unit
+ * @returns {[string, string]}
+ */
+export function profileScaled(value, unit) {
+  if (value === null || value === undefined) return ['n/a', ''];
+  if (typeof value !== 'number') return [String(value).slice(0, 400), ''];
+  /** @param {number} x */
+  const shown = (x) => x.toLocaleString('en-US', Number.isInteger(x) || Math.abs(x) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 });
+  for (const [size, name] of PROFILE_STEPS[unit] ?? []) if (Math.abs(value) >= size || size === 1) return [shown(value / size), name];
+  return [shown(value), unit];
+}
+
+/**
+ * Fills the metrics table of a launch from the data: one table for each would double the page.
+ * @param {import('./app.js').App} app
+ * @param {number} launch
+ */
+function profileMetrics(app, launch) {
+  const part = document.querySelector(`#sec-metrics .per-launch[data-launch="${launch}"]`);
+  const body = part?.querySelector('tbody[data-fill]');
+  const { profile } = app.report;
+  if (!body || !profile) return;
+  body.removeAttribute('data-fill');
+  const { name, unit, about } = profile.metrics;
+  const marks = new Map((app.report.launches[launch].measured?.marks ?? []).map(([at, mark]) => [at, mark]));
+  const set = profile.sets[app.report.launches[launch].measured?.set ?? 0];
+  const values = app.report.launches[launch].measured?.values ?? [];
+  const rows = set.map((id, at) => ({ id, at })).filter(({ id }) => !/^(?:breakdown:|group:|device__attribute_)/.test(name[id]));
+  rows.sort((a, b) => (name[a.id] < name[b.id] ? -1 : 1));
+  body.append(...rows.map(({ id, at }) => {
+    const [text, shownUnit] = marks.has(at) ? [marks.get(at), ''] : profileScaled(values[at], unit[id]);
+    return el('tr', {}, el('th', { scope: 'row', class: 'mono' }, name[id]),
+      el('td', { class: 'r mono nowrap', 'data-m': id }, text, shownUnit ? el('span', { class: 'unit' }, ` ${shownUnit}`) : null),
+      el('td', { class: 'about' }, about[id] ?? ''));
+  }));
+}
+
 /** The baseline that was chosen: `launch:3`, `file:1` or nothing. */
 let profileBaseline = '';
 
@@ -103,7 +153,8 @@ export function initProfile(root, app) {
   const show = async () => {
     const { launch } = app.store.get();
     const parts = ['profile', 'metrics'].map((id) => document.getElementById(`sec-${id}`));
-    for (const part of parts) if (part) await profileUnpack(part, launch);
+    if (parts[0]) await profileUnpack(parts[0], launch);
+    profileMetrics(app, launch);
     const bases = parts.map((part) => (part ? profileCompare(part, app) : null));
     const base = bases[0];
     if (note) {

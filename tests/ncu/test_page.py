@@ -92,7 +92,7 @@ def test_the_page_shows_every_part(tmp_path: Path) -> None:
                  "Achieved occupancy"):  # fmt: skip
         assert text in html, text
     assert "Other GPU" not in html
-    assert len(re.findall(r'class="lazy-html"', html)) == 6
+    assert len(re.findall(r'class="lazy-html"', html)) == 3
     assert html == Report.from_json(made(tmp_path, 4).to_json()).to_html()
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
 from warpglass.ncu.container import Container
 from warpglass.ncu.model import (
@@ -49,6 +49,41 @@ def _value(message: Any) -> Value:
     return None
 
 
+class _Instances(Sequence[Instance]):
+    """Instances decoded when they are looked at: a report holds millions, a page shows a few."""
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Sequence[Any]) -> None:
+        self._raw = raw
+
+    def __len__(self) -> int:
+        return len(self._raw)
+
+    def __iter__(self) -> Iterator[Instance]:
+        return map(_instance, self._raw)
+
+    @overload
+    def __getitem__(self, index: int) -> Instance: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Instance]: ...
+    def __getitem__(self, index: int | slice) -> Instance | Sequence[Instance]:
+        if isinstance(index, slice):
+            return tuple(map(_instance, self._raw[index]))
+        return _instance(self._raw[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return len(self._raw)
+
+
+def _instance(entry: Any) -> Instance:
+    key = _value(entry.correlation) if entry.HasField("correlation") else None
+    return Instance(key, _value(entry.value))
+
+
 def _metrics(messages: Iterable[Any], strings: Sequence[str], problems: list[str]) -> Mapping[str, Metric]:
     out: dict[str, Metric] = {}
     for message in messages:
@@ -56,12 +91,7 @@ def _metrics(messages: Iterable[Any], strings: Sequence[str], problems: list[str
             problems.append(f"a metric names string {message.name_id}, of {len(strings)} there are")
             continue
         name = strings[message.name_id]
-        instances = tuple(
-            Instance(
-                _value(entry.correlation) if entry.HasField("correlation") else None, _value(entry.value)
-            )
-            for entry in message.instances
-        )
+        instances: Sequence[Instance] = _Instances(message.instances) if message.instances else ()
         value = _value(message.value) if message.HasField("value") else None
         # A name may repeat within one result; the last one counts.
         out[name] = Metric(name, value, unit_of(name), instances)

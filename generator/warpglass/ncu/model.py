@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,7 +39,7 @@ class Metric:
     name: str
     value: Value
     unit: str
-    instances: tuple[Instance, ...] = ()
+    instances: Sequence[Instance] = ()
 
     def __repr__(self) -> str:
         shown = f"{self.value:,}" if isinstance(self.value, (int, float)) else self.value
@@ -53,8 +53,8 @@ class Metric:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Metric):
-            return (self.name, self.value, self.unit, self.instances) == (
-                other.name, other.value, other.unit, other.instances
+            return (self.name, self.value, self.unit, tuple(self.instances)) == (
+                other.name, other.value, other.unit, tuple(other.instances)
             )  # fmt: skip
         return self.value == other
 

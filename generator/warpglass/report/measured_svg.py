@@ -15,6 +15,8 @@ __all__ = ["roofline_svg", "spark_svg"]
 
 Json = Mapping[str, Any]
 
+_POINTS = 160
+
 
 def _text(value: str) -> str:
     return str(escape(visible(value)))
@@ -112,12 +114,17 @@ def spark_svg(series: Json, *, width: float = 560, height: float = 44) -> Markup
         f'height="{height:g}" role="img" aria-label="{_text(series["label"])}: at most {num(top)}">'
     ]
     path, pen = [], False
-    for time, value in zip(times, values, strict=False):
+    # Of each few samples the largest: a line of this width shows no more, and a peak must not vanish.
+    every = max(1, math.ceil(len(values) / _POINTS))
+    for at in range(0, len(values), every):
+        time = times[at]
+        chunk = [v for v in values[at : at + every] if isinstance(v, (int, float))]
+        value = max(chunk, default=None)
         if not isinstance(value, (int, float)):
             pen = False
             continue
         px, py = width * time / end, height - 2 - (height - 4) * max(0.0, value) / top
-        path.append(f"{'L' if pen else 'M'}{px:.1f} {py:.1f}")
+        path.append(f"{'L' if pen else 'M'}{px:.0f} {py:.1f}")
         pen = True
     parts.append(f'<path class="spark" d="{"".join(path)}"/>')
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers

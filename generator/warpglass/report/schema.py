@@ -62,11 +62,16 @@ def _measured_problems(report: Mapping[str, Any]) -> Iterator[str]:
             if measured[key] >= len(profile[table]):
                 yield f"{here}.{key}: there are {len(profile[table])} {table}"
                 return
+        yield from _type_problems(here, {"values": measured["values"]}, {"values": _VALUE})
         if len(measured["values"]) != len(profile["sets"][measured["set"]]):
             yield f"{here}.values: not as many as the metrics of its set"
         if any(position >= len(measured["values"]) for position, _ in measured["marks"]):
             yield f"{here}.marks: a position beyond the values"
         for line in measured["timelines"]:
+            columns = {"v": line["v"], "t": line["t"] or []}
+            yield from _type_problems(f"{here}.timelines", columns, {"v": _NUMBER, "t": _INT})
+            if any(time < 0 for time in line["t"] or [] if isinstance(time, int)):
+                yield f"{here}.timelines.t: a negative time"
             if line["t"] is None and line["step"] is None:
                 yield f"{here}.timelines: neither step nor times"
             if line["t"] is not None and len(line["t"]) != len(line["v"]):
@@ -75,6 +80,8 @@ def _measured_problems(report: Mapping[str, Any]) -> Iterator[str]:
         if code and code["code"] >= len(profile["codes"]):
             yield f"{here}.code: there are {len(profile['codes'])} codes"
         elif code:
+            columns = code["profile"]
+            yield from _type_problems(f"{here}.code.profile", columns, dict.fromkeys(columns, _NUMBER))
             rows = len(profile["codes"][code["code"]]["instructions"]["line"])
             if any(len(column) != rows for column in code["profile"].values()):
                 yield f"{here}.code.profile: columns of another length than the code"
@@ -87,9 +94,16 @@ def _profile_problems(report: Mapping[str, Any]) -> Iterator[str]:
         return
     metrics = profile["metrics"]
     count = len(metrics["name"])
+    yield from _type_problems(
+        "report.profile.metrics", metrics, {"name": _TEXT, "unit": _TEXT, "about": _TEXT_OR_NONE}
+    )
+    for ids in profile["sets"]:
+        yield from _type_problems("report.profile.sets", {"set": ids}, {"set": _INT})
+        if any(isinstance(index, int) and index < 0 for index in ids):
+            yield "report.profile.sets: a negative index"
     if {len(column) for column in metrics.values()} != {count}:
         yield "report.profile.metrics: columns of different length"
-    used = {index for ids in profile["sets"] for index in ids}
+    used = {index for ids in profile["sets"] for index in ids if isinstance(index, int)}
     for layout in profile["layouts"]:
         for section in layout:
             blocks = section["blocks"]
@@ -136,6 +150,10 @@ def _column_problems(report: Mapping[str, Any]) -> Iterator[str]:
 #: What the columns of ``code.instructions`` hold; every other column of a run counts.
 _INT = frozenset({int})
 _COUNT = frozenset({int, type(None)})
+_TEXT: frozenset[type] = frozenset({str})
+_TEXT_OR_NONE: frozenset[type] = frozenset({str, type(None)})
+_NUMBER: frozenset[type] = frozenset({int, float, type(None)})
+_VALUE: frozenset[type] = frozenset({int, float, str, type(None)})
 _CODE: Mapping[str, frozenset[type]] = {
     "line": _INT,
     "opcode": frozenset({str}),

@@ -18,7 +18,11 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     return {
         "groups": [
-            {"index": index, "lazy": n >= PLAIN_LAUNCHES, "rows": _rows(report, launch)}
+            {
+                "index": index,
+                "lazy": n >= PLAIN_LAUNCHES,
+                "rows": _rows(report, launch) if n < PLAIN_LAUNCHES else [],
+            }
             for n, (index, launch) in enumerate(profiled)
         ]
     }
