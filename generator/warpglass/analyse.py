@@ -33,7 +33,9 @@ def expected_fraction(expect: Sequence[str]) -> float | None:
     except ValueError:
         raise UsageError(f"--expect cannot be read: {found[0][:40]!r}", hint="--expect 70%") from None
     if not 0 < value <= 100:
-        raise UsageError(f"--expect is {found[0][:40]!r}; a fraction of the roof is above 0 and at most 100 %")
+        raise UsageError(
+            f"--expect is {found[0][:40]!r}; a fraction of the roof is above 0 and at most 100 %"
+        )
     return value / 100
 
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import warpglass
 from warpglass import gpu
+from warpglass.analyse import diagnosis_of
 from warpglass.collect import CodeUnit, collect, read_inputs
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
+from warpglass.gpu import GpuModel
 from warpglass.inputs.demangle import demangled
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchparams import describe_params
@@ -25,6 +27,7 @@ from warpglass.profiles import (
     read_profiles,
     report_specs,
 )
+from warpglass.report.diagnosis import diagnosis_json, merge_sections
 from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 
@@ -85,9 +88,11 @@ def make_report(
         "sections": [],
         "tools": _tools(units),
     }
+    diagnoses = [launch.pop("diagnosis", None) for launch in launches]
     if profile is not None:
         data["profile"] = profile
         data["sections"] = measured_sections(data, launches)
+    data["sections"] = merge_sections(data["sections"], diagnoses)
     return Report(data)
 
 
@@ -136,7 +141,11 @@ def _launch(
         info.ptx_name: (info.shown, info.c_type or info.dtype)
         for info in describe_params(function, unit.source)
     }
-    return launch_json(
+    hardware = _gpu(unit.arch, planned.gpu or options.gpu, assumptions)
+    found = diagnosis_of(
+        unit, function, planned.launch, runs, options, GpuModel(**hardware) if hardware else None, source_map.own
+    )
+    made = launch_json(
         index,
         LaunchUnit(
             label=planned.launch.label,
@@ -144,7 +153,7 @@ def _launch(
             demangled=names.full,
             bare=names.bare,
             arch=unit.arch,
-            gpu=_gpu(unit.arch, planned.gpu or options.gpu, assumptions),
+            gpu=hardware,
             launch=planned.launch,
             compile=_facts(unit, function.name),
             runs=runs,
@@ -152,6 +161,9 @@ def _launch(
             c_types=c_types,
         ),
     )
+    if found is not None:
+        made["diagnosis"] = diagnosis_json(found, source_map.ids)
+    return made
 
 
 def _gpu(arch: str, wanted: str | None, assumptions: list[str]) -> Mapping[str, Any] | None:

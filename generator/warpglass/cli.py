@@ -11,6 +11,7 @@ import typer
 
 from warpglass import __version__
 from warpglass import cli_options as o
+from warpglass.cli_bottleneck import register
 from warpglass.cli_console import Shell, show_error
 from warpglass.errors import WarpglassError
 from warpglass.options import ReportOptions
@@ -79,6 +80,7 @@ def report(
     expect: o.Expect = None,
     rtol: o.Rtol = _DEFAULTS.rtol,
     time_ms: o.TimeMs = None,
+    problem: o.Problem = None,
     fail_on: o.FailOn = None,
     title: o.Title = None,
     notes: o.Notes = None,
@@ -96,7 +98,7 @@ def report(
         launch=launch, arch=arch, gpu=gpu, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
         compile_commands=compile_commands, isa=isa, seed=seed, max_warp_instructions=max_warp_instructions,
         blocks=blocks, value_budget=value_budget, expect=expect, rtol=rtol, time_ms=time_ms,
-        fail_on=fail_on, title=title, notes=notes, no_source=no_source, charts=charts,
+        problem=problem, fail_on=fail_on, title=title, notes=notes, no_source=no_source, charts=charts,
         with_session=with_session,
     )  # fmt: skip
     raise typer.Exit(make_page(inputs, options, output, json, open_, _level(quiet, verbose)))
@@ -336,6 +338,9 @@ def doctor(json: o.Json = None, quiet: o.Quiet = False) -> None:
     from warpglass.cli_inspect import show_doctor
 
     raise typer.Exit(show_doctor(json, _level(quiet, False)))
+
+
+register(app)
 
 
 def expand_json(arguments: list[str]) -> list[str]:

@@ -15,7 +15,7 @@ from warpglass.options import Dim3, ReportOptions, parse_block_ranges, parse_dim
 __all__ = [
     "Archs", "Args", "Block", "Blocks", "Charts", "Cluster", "Commands", "Defines", "Expect", "FailOn", "Gpu",
     "Grid", "Includes", "Isa", "Json", "Kernel", "LaunchFile", "MaxWarps", "NoSource", "Notes", "NvccFlags",
-    "Open", "Output", "Quiet", "Rtol", "Seed", "SharedBytes", "Std", "TimeMs", "Title", "ValueBudget",
+    "Open", "Output", "Problem", "Quiet", "Rtol", "Seed", "SharedBytes", "Std", "TimeMs", "Title", "ValueBudget",
     "Verbose", "WithSession", "make_options", "resolve_archs",
 ]  # fmt: skip
 
@@ -107,7 +107,8 @@ ValueBudget = Annotated[
 Expect = Annotated[
     list[str] | None,
     typer.Option(
-        "--expect", metavar="NAME=FILE.npy", help="Compare a buffer after the run.", rich_help_panel=_RUN
+        "--expect", metavar="NAME=FILE.npy|70%", help="Compare a buffer after the run; or the share hoped for.",
+        rich_help_panel=_RUN
     ),
 ]
 Rtol = Annotated[float, typer.Option("--rtol", help="Relative tolerance of --expect.", rich_help_panel=_RUN)]
@@ -136,6 +137,11 @@ TimeMs = Annotated[
     float | None,
     typer.Option("--time-ms", metavar="MS", help="A time that you measured.", rich_help_panel=_RUN),
 ]
+Problem = Annotated[
+    str | None,
+    typer.Option("--problem", metavar="gemm:M,N,K", rich_help_panel=_RUN,
+                 help="Least work: gemm, conv, attention, reduction, elementwise, bytes:N,flops:M."),
+]  # fmt: skip
 Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help=".html, .json or .md.", rich_help_panel=_PAGE),
@@ -174,6 +180,7 @@ def make_options(
     charts: str = "interactive",
     isa: str = "auto",
     time_ms: float | None = None,
+    problem: str | None = None,
     with_session: bool = False,
 ) -> ReportOptions:
     """Typed and checked options out of the command line's; raises :class:`UsageError`."""
@@ -205,6 +212,7 @@ def make_options(
         charts=charts,
         isa=isa,
         time_ms=time_ms,
+        problem=problem,
         with_session=with_session,
     ).check()
 

@@ -96,7 +96,9 @@ def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
     sources = PageSources([unit.input], False)
     own = sources.of_unit(unit).own
     runs = execute_unit(unit, launch.launch, launch.function, options, sources.code_of(unit))
-    found = diagnosis_of(unit, launch.function, launch.launch, runs, options, gpu.default_model(unit.arch), own)
+    found = diagnosis_of(
+        unit, launch.function, launch.launch, runs, options, gpu.default_model(unit.arch), own
+    )
     assert found is not None
     return found
 

@@ -121,7 +121,9 @@ def tensor(case: Case) -> Iterator[Advice]:
     arch, model, roof = case.subject.arch, case.model, case.roof
     if arch.base < (7, 0) or roof.main is None or any(key.startswith("tensor") for key in roof.ops):
         return
-    halves = roof.main == "fp16" or _warps(case, ("cvt.f32.f16", "HADD2.F32")) > 0 or case.subject.half_pointers
+    halves = (
+        roof.main == "fp16" or _warps(case, ("cvt.f32.f16", "HADD2.F32")) > 0 or case.subject.half_pointers
+    )
     if roof.main not in ("fp16", "fp32") or (roof.main == "fp32" and not halves and arch.base < (8, 0)):
         return
     value = roof.intensity.value
@@ -134,9 +136,16 @@ def tensor(case: Case) -> Iterator[Advice]:
     if best is None or now is None or best <= now:
         return
     share = now / best
-    after = {name: model.cycles.get(name, 0.0) * share for name in ("fp32", "fp16", "issue", "shared", "int", "special")}
+    after = {
+        name: model.cycles.get(name, 0.0) * share
+        for name in ("fp32", "fp16", "issue", "shared", "int", "special")
+    }
     after["latency"] = model.cycles.get("latency", 0.0) * 0.5
-    exact = "inputs are half already" if halves else "TF32 keeps 10 bits of the mantissa: check that the result bears it"
+    exact = (
+        "inputs are half already"
+        if halves
+        else "TF32 keeps 10 bits of the mantissa: check that the result bears it"
+    )
     yield make(
         case, "tensor-cores", "Use the tensor cores",
         f"{number:,} operations run on the {'half2' if roof.main == 'fp16' else 'FP32'} pipe ({now:.3g} Tflop/s), none "
@@ -197,7 +206,10 @@ def division(case: Case) -> Iterator[Advice]:
     share = min(0.9, number * each / total)
     if share < 0.2:
         return
-    after = {name: case.model.cycles.get(name, 0.0) * (1 - share) for name in ("issue", "int", "special", "latency")}
+    after = {
+        name: case.model.cycles.get(name, 0.0) * (1 - share)
+        for name in ("issue", "int", "special", "latency")
+    }
     yield make(
         case, "integer-division", "Avoid integer division by a variable",
         f"{number:,} warp-level divisions or remainders by a variable, about {each} machine instructions each: "
@@ -221,7 +233,10 @@ def special(case: Case) -> Iterator[Advice]:
     share = min(0.9, number * 9 / max(1, total))
     if share < 0.25:
         return
-    after = {name: case.model.cycles.get(name, 0.0) * (1 - 0.8 * share) for name in ("issue", "fp32", "latency", "special")}
+    after = {
+        name: case.model.cycles.get(name, 0.0) * (1 - 0.8 * share)
+        for name in ("issue", "fp32", "latency", "special")
+    }
     yield make(
         case, "precise-functions", "Use the approximate functions where they suffice",
         f"{number:,} warp-level divisions and roots in full precision take about 9 instructions each, {share:.0%} of "

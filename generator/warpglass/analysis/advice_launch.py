@@ -39,7 +39,11 @@ def tail(case: Case) -> Iterator[Advice]:
         return
     w, model = view.waves, case.model
     even = max(1, w.blocks // w.slots) * w.slots
-    after = {name: model.cycles[name] * max(w.efficiency, 1 / model.imbalance) for name in _SM_WIDE if name in model.cycles}
+    after = {
+        name: model.cycles[name] * max(w.efficiency, 1 / model.imbalance)
+        for name in _SM_WIDE
+        if name in model.cycles
+    }
     after["latency"] = model.cycles.get("latency", 0.0) * w.efficiency
     yield make(
         case, "tail", "Even out the last wave",
@@ -87,12 +91,14 @@ def resources(case: Case) -> Iterator[Advice]:
         after = {"latency": case.model.cycles.get("latency", 0.0) * now / cliff.blocks}
         ask = view.ask
         have = (
-            f"{ask.registers} registers a thread" if resource == "registers"
+            f"{ask.registers} registers a thread"
+            if resource == "registers"
             else f"{ask.static_shared + ask.dynamic_shared:,} bytes of shared memory a block"
         )
         how = (
             "__launch_bounds__ with a minimum of blocks, fewer values held at once, less unrolling"
-            if resource == "registers" else "a smaller or narrower tile, one stage less, reuse of one buffer"
+            if resource == "registers"
+            else "a smaller or narrower tile, one stage less, reuse of one buffer"
         )
         need = view.sufficiency
         wanted = f"; {need.needed} warps are needed, {need.active} are active" if need is not None else ""
@@ -181,7 +187,9 @@ def barriers(case: Case) -> Iterator[Advice]:
     idle = [loop for loop in case.loops if loop.barriers and not loop.shared_stores and not loop.shared_loads]
     if not idle and (share < 0.25 or each < 4):
         return
-    lines = tuple(loop.line for loop in (idle or [x for x in case.loops if x.barriers]) if loop.line is not None)
+    lines = tuple(
+        loop.line for loop in (idle or [x for x in case.loops if x.barriers]) if loop.line is not None
+    )
     why = (
         "the loop touches no shared memory between them, so that they guard nothing there: move them out"
         if idle else "let each phase do more (a larger tile), double-buffer so that one barrier a tile suffices, or "
@@ -210,7 +218,11 @@ def latency(case: Case) -> Iterator[Advice]:
     if part < 0.5:
         return
     hot = case.hot
-    loads = f"{hot.loads} loads an iteration of {hot.instructions} instructions" if hot is not None else "few loads"
+    loads = (
+        f"{hot.loads} loads an iteration of {hot.instructions} instructions"
+        if hot is not None
+        else "few loads"
+    )
     after = {"latency": model.cycles["latency"] * (1 - part * 0.5)}
     yield make(
         case, "memory-latency", "More loads in flight",

@@ -31,7 +31,9 @@ def _shrunk(case: Case, saved: float) -> dict[str, float]:
     after = {name: model.cycles[name] * keep for name in ("l1", "l2") if name in model.cycles}
     if "dram" in model.cycles:
         # Sectors hold bytes that nobody asked for only where fewer distinct bytes than sectors were used.
-        used = sum(row.bytes_distinct for row in _global(case)) * (model.dram_bytes / max(1.0, model.sector_bytes))
+        used = sum(row.bytes_distinct for row in _global(case)) * (
+            model.dram_bytes / max(1.0, model.sector_bytes)
+        )
         after["dram"] = model.cycles["dram"] * min(1.0, max(keep, used / max(1.0, model.dram_bytes)))
     return after
 
@@ -84,7 +86,9 @@ def coalescing(case: Case) -> Iterator[Advice]:
 
 def padding(case: Case) -> Iterator[Advice]:
     """Bank conflicts, with the padding or swizzle that removes them."""
-    shared = [row for row in case.rows if row.wavefronts and row.space == "shared" and row.operation != "atomic"]
+    shared = [
+        row for row in case.rows if row.wavefronts and row.space == "shared" and row.operation != "atomic"
+    ]
     bad = [row for row in shared if (row.conflicts or 0) > 0.05 * (row.wavefronts_ideal or 1)]
     if not bad:
         return
@@ -104,7 +108,9 @@ def padding(case: Case) -> Iterator[Advice]:
     )  # fmt: skip
     conflicts: tuple[str, ...] = ()
     if remedy is not None and remedy.pad:
-        conflicts = (f"{remedy.pad / remedy.pitch:.1%} more shared memory; vector accesses must stay aligned",)
+        conflicts = (
+            f"{remedy.pad / remedy.pitch:.1%} more shared memory; vector accesses must stay aligned",
+        )
     yield make(
         case, "padding", "Pad or swizzle the shared array", text, "memory", case.model.gain(**after),
         pcs=tuple(r.pc for r in worst[:6]), conflicts=conflicts,
@@ -130,7 +136,9 @@ def reuse(case: Case) -> Iterator[Advice]:
     if case.roof.unique.value is None or not loads or case.model.cycles.get("shared"):
         return
     requested = 32 * sum(row.sectors or 0 for row in loads)
-    read = sum(32 * b.sectors[0] for b in case.subject.result.buffers if b is not None and b.sectors is not None)
+    read = sum(
+        32 * b.sectors[0] for b in case.subject.result.buffers if b is not None and b.sectors is not None
+    )
     factor = requested / read if read else 0.0
     if factor < 4:
         return
@@ -145,15 +153,16 @@ def reuse(case: Case) -> Iterator[Advice]:
     worst = sorted(loads, key=lambda r: -(r.sectors or 0))
     arithmetic = case.roof.main is not None and any(loop.compute and loop.loads for loop in case.loops)
     name = "tiling" if arithmetic else "l2-rereads"
-    title = "Reuse what was loaded: block through shared memory or registers" if arithmetic else (
-        "Keep what is read again close: the L2 serves it many times"
+    title = (
+        "Reuse what was loaded: block through shared memory or registers"
+        if arithmetic
+        else ("Keep what is read again close: the L2 serves it many times")
     )
-    text = (
-        f"every byte is requested {factor:.3g} times ({requested:,} bytes requested, {read:,} distinct): "
-    )
+    text = f"every byte is requested {factor:.3g} times ({requested:,} bytes requested, {read:,} distinct): "
     text += (
         "an algorithmic change (tiles as in an implicit GEMM or im2col, register blocking) loads it once a tile."
-        if arithmetic else "hold it in registers or shared memory, or order the blocks so that neighbours share it."
+        if arithmetic
+        else "hold it in registers or shared memory, or order the blocks so that neighbours share it."
     )
     yield make(
         case, name, title, text, "memory", case.model.gain(**after), pcs=tuple(r.pc for r in worst[:4]),

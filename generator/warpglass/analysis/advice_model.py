@@ -80,9 +80,7 @@ class Case:
         return any(is_async_copy(row, view.isa) for view in views for row in view.rows)
 
 
-HOW = (
-    "busy cycles of every resource before and after: the lower end if they overlap perfectly, the upper if not"
-)
+HOW = "busy cycles of every resource before and after: the lower end if they overlap perfectly, the upper if not"
 
 
 def make(

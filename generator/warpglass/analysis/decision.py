@@ -40,22 +40,32 @@ def decide(
     busy = f"longest busy: {top}"
     memory = model.top in _MEMORY if model.cycles else None
     low = None if ratio is None or hot is None else ratio < hot.high
-    ratio_text = "no loop with loads and arithmetic" if ratio is None or hot is None else (
-        f"{hot.compute_name} to loads {ratio:.3g}:1 (thresholds {hot.low:.3g}:1 and {hot.high:.3g}:1)"
+    ratio_text = (
+        "no loop with loads and arithmetic"
+        if ratio is None or hot is None
+        else (f"{hot.compute_name} to loads {ratio:.3g}:1 (thresholds {hot.low:.3g}:1 and {hot.high:.3g}:1)")
     )
     shared = None if occupancy is None else occupancy.ask.static_shared + occupancy.ask.dynamic_shared
     above = None if occupancy is None else "shared memory" in occupancy.found.limiters
-    shared_text = "registers unknown" if occupancy is None else (
-        f"{shared:,} bytes a block, {occupancy.found.blocks} blocks an SM"
+    shared_text = (
+        "registers unknown"
+        if occupancy is None
+        else (f"{shared:,} bytes a block, {occupancy.found.blocks} blocks an SM")
     )
-    enough = occupancy.sufficiency.enough if occupancy is not None and occupancy.sufficiency is not None else None
-    warps_text = "no loop with loads" if enough is None or occupancy is None or occupancy.sufficiency is None else (
-        f"{occupancy.sufficiency.active} warps, {occupancy.sufficiency.needed} needed"
+    enough = (
+        occupancy.sufficiency.enough if occupancy is not None and occupancy.sufficiency is not None else None
+    )
+    warps_text = (
+        "no loop with loads"
+        if enough is None or occupancy is None or occupancy.sufficiency is None
+        else (f"{occupancy.sufficiency.active} warps, {occupancy.sufficiency.needed} needed")
     )
     main = roof.main or "no arithmetic"
     tensor = main.startswith("tensor_") and not main.startswith("tensor_int")
     integer = main.startswith("tensor_int")
-    compute = model.top in ("fp32", "fp64", "fp16", "tensor", "int", "special", "issue") if model.cycles else None
+    compute = (
+        model.top in ("fp32", "fp64", "fp16", "tensor", "int", "special", "issue") if model.cycles else None
+    )
     latency = model.top == "latency" if model.cycles else None
 
     def both(*parts: bool | None) -> bool | None:
@@ -94,7 +104,11 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
         else "Contention-bound" if top == "atomics" else "Shared-memory-bound" if top == "shared"
         else "Compute-bound"
     )  # fmt: skip
-    next_ = f"; next is {LABELS[ordered[1][0]]} at {ordered[1][1] / ordered[0][1]:.0%} of it" if len(ordered) > 1 else ""
+    next_ = (
+        f"; next is {LABELS[ordered[1][0]]} at {ordered[1][1] / ordered[0][1]:.0%} of it"
+        if len(ordered) > 1
+        else ""
+    )
     text = f"{kind}: {LABELS[top]} would be busy longest, {ordered[0][1]:,.0f} cycles an SM{next_}"
     if top == "latency" and model.chain is not None:
         part = max(model.chain.parts, key=lambda name: model.chain.parts[name])

@@ -43,4 +43,6 @@ def diagnose(subject: Subject) -> Diagnosis:
         tight = tightenings(subject.function, subject.sass_listing, subject.arch)
     matrix = decide(model, roof, seen, loops)
     case = Case(subject, model, roof, access_table(subject.listing, subject.result), loops, seen, tight)
-    return Diagnosis(subject, model, roof, seen, loops, tight, matrix, verdict_text(model, roof, matrix), advise(case))
+    return Diagnosis(
+        subject, model, roof, seen, loops, tight, matrix, verdict_text(model, roof, matrix), advise(case)
+    )

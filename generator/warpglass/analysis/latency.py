@@ -65,7 +65,9 @@ def latencies(machine: Arch, dram_share: float, l1_share: float) -> Latencies:
         "alu": alu, "fpu": alu, "half": alu + 1, "double": max(alu + 4, 32 * 4 // (machine.fp64 or 16)),
         "convert": alu + 6, "sfu": alu + 16, "tensor": alu + 14, "predicate": alu, "move": alu, "call": 30,
     }  # fmt: skip
-    return Latencies(kinds, round(l1 * 0.75), round(l1), round(l1_share * l1 + (1 - l1_share) * beyond), round(l2))
+    return Latencies(
+        kinds, round(l1 * 0.75), round(l1), round(l1_share * l1 + (1 - l1_share) * beyond), round(l2)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,9 @@ def warp_chain(
         step += 1
     last = max((r for r in ready), default=now)
     if last > now and walked:
-        spent["memory" if any(loads) and last == pending else "arithmetic"] += min(last - now, max(costs, default=0))
+        spent["memory" if any(loads) and last == pending else "arithmetic"] += min(
+            last - now, max(costs, default=0)
+        )
         now = last
     spent["issue"] += max(0.0, len(walked) - now)
     now = max(now, float(len(walked)))

@@ -13,7 +13,17 @@ from warpglass.analysis.sass_loops import LoopView
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch, GpuModel
 
-__all__ = ["Curve", "OccupancyView", "Sufficiency", "Waves", "curves", "stage_costs", "sufficiency", "view", "waves"]
+__all__ = [
+    "Curve",
+    "OccupancyView",
+    "Sufficiency",
+    "Waves",
+    "curves",
+    "stage_costs",
+    "sufficiency",
+    "view",
+    "waves",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,9 @@ def waves(blocks: int, sms: int, resident: int) -> Waves:
     slots = sms * max(1, resident)
     number = math.ceil(blocks / slots)
     last = blocks - (number - 1) * slots
-    return Waves(blocks, slots, blocks / slots, 1 - last / slots, blocks / (number * slots), max(0, sms - blocks))
+    return Waves(
+        blocks, slots, blocks / slots, 1 - last / slots, blocks / (number * slots), max(0, sms - blocks)
+    )
 
 
 def sufficiency(
@@ -104,7 +116,9 @@ def sufficiency(
         f"latency {latency} cycles; {loop.instructions} instructions and {loop.loads} loads "
         f"({loop.bytes:g} bytes a warp) an iteration"
     )
-    return Sufficiency(latency, loop.loads, loop.instructions, by_issue, by_bandwidth, max(1, needed), active, rule)
+    return Sufficiency(
+        latency, loop.loads, loop.instructions, by_issue, by_bandwidth, max(1, needed), active, rule
+    )
 
 
 def curves(machine: Arch, ask: Resources) -> tuple[Curve, ...]:
@@ -162,5 +176,11 @@ def view(subject: Subject, model: Model, loops: tuple[LoopView, ...]) -> Occupan
     hot = next((loop for loop in loops if loop.loads), None)
     enough = sufficiency(subject.arch, subject.gpu, found, hot, latency, active)
     return OccupancyView(
-        ask, found, nearest_cliffs(subject.arch, ask), wave, enough, curves(subject.arch, ask), tuple(limiters)
+        ask,
+        found,
+        nearest_cliffs(subject.arch, ask),
+        wave,
+        enough,
+        curves(subject.arch, ask),
+        tuple(limiters),
     )

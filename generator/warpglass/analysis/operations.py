@@ -137,4 +137,8 @@ def is_async_copy(row: ListingRow, isa: str) -> bool:
     base = row.opcode.split(".", 1)[0]
     if isa == "sass":
         return base in ("LDGSTS", "UBLKCP", "UTMALDG")
-    return row.opcode.startswith(("cp.async.ca", "cp.async.cg", "cp.async.bulk")) and "commit" not in row.opcode and "wait" not in row.opcode
+    return (
+        row.opcode.startswith(("cp.async.ca", "cp.async.cg", "cp.async.bulk"))
+        and "commit" not in row.opcode
+        and "wait" not in row.opcode
+    )

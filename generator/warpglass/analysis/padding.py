@@ -51,7 +51,9 @@ class Remedy:
 
     def sentence(self) -> str:
         """In words."""
-        works = f"{self.before} wavefronts become {self.after} (ideal {self.ideal}) for the accesses looked at"
+        works = (
+            f"{self.before} wavefronts become {self.after} (ideal {self.ideal}) for the accesses looked at"
+        )
         if self.pad == 0:
             return (
                 f"XOR the row (offset / {self.pitch}) into the column in units of {self.unit} bytes: {works}"
@@ -84,7 +86,9 @@ def requests_of(result: RunResult, rows: Sequence[AccessRow]) -> tuple[Layout, .
     for row in rows:
         for sample in row.samples:
             if sample.space == "shared":
-                by_size.setdefault(sample.size, []).append((sample.addresses.astype(np.int64), _lanes(sample.mask)))
+                by_size.setdefault(sample.size, []).append(
+                    (sample.addresses.astype(np.int64), _lanes(sample.mask))
+                )
     return tuple(
         Layout(np.stack([a for a, _ in found]), np.stack([m for _, m in found]), size)
         for size, found in sorted(by_size.items())
@@ -126,7 +130,11 @@ def find_remedy(layouts: Iterable[Layout]) -> Remedy | None:
         after = sum(layout.waves(_swizzled(layout.addresses, base, pitch, unit)) for layout in found)
         if swizzle is None or after < swizzle[0]:
             swizzle = (after, pitch)
-    if best is not None and best[0] - ideal <= (before - ideal) / 2 and (swizzle is None or best[0] <= swizzle[0]):
+    if (
+        best is not None
+        and best[0] - ideal <= (before - ideal) / 2
+        and (swizzle is None or best[0] <= swizzle[0])
+    ):
         return Remedy(best[3], best[1], unit, before, best[0], ideal, best[3] in _common_steps(found, unit))
     if swizzle is not None and swizzle[0] - ideal <= (before - ideal) / 2:
         return Remedy(swizzle[1], 0, unit, before, swizzle[0], ideal, True)

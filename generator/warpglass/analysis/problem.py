@@ -17,7 +17,17 @@ from warpglass.errors import UsageError
 
 __all__ = ["FORMULAS", "Formula", "Problem", "evaluate", "parse_problem"]
 
-_WIDTHS = {"fp64": 8, "fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "int8": 1, "fp4": 0.5, "int4": 0.5}
+_WIDTHS = {
+    "fp64": 8,
+    "fp32": 4,
+    "tf32": 4,
+    "fp16": 2,
+    "bf16": 2,
+    "fp8": 1,
+    "int8": 1,
+    "fp4": 0.5,
+    "int4": 0.5,
+}
 _LARGEST = 1e30
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

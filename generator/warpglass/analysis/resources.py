@@ -121,7 +121,9 @@ def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
     if not requested or trace is None or trace.accesses is None or not trace.accesses.complete:
         return 0.0
     a = trace.accesses
-    wanted = (a.space == 0) & (a.kind == 0) & np.isin(trace.pc[a.step.astype(np.int64)], [r.pc for r in loads])
+    wanted = (
+        (a.space == 0) & (a.kind == 0) & np.isin(trace.pc[a.step.astype(np.int64)], [r.pc for r in loads])
+    )
     lanes = np.array([int(m).bit_count() for m in a.mask[wanted]], dtype=np.int64)
     if not lanes.size or lanes.sum() > 4_000_000:
         return 0.0
@@ -229,7 +231,9 @@ def _spread(
             # Lanes on one address are merged by sixteen before they reach the L2 (measured on a V100).
             sent = row.requests * max(1.0, 2 * row.atomic_addresses / max(row.lanes * row.requests, 1))
             apart = min(_L2_SLICES, max(1.0, _distinct_atomics(subject, row)))
-            merged = max(sent, 2.0 * row.requests) if row.atomic_addresses < row.lanes * row.requests else sent
+            merged = (
+                max(sent, 2.0 * row.requests) if row.atomic_addresses < row.lanes * row.requests else sent
+            )
             cycles["atomics"] += factor * max(merged, row.atomic_addresses) / apart
     rounds = -(-stands_for // (sms * resident))
     if chain is not None:
@@ -251,7 +255,8 @@ def _distinct_atomics(subject: Subject, row: AccessRow) -> float:
             continue
         lanes = [int(m).bit_count() for m in a.mask[wanted]]
         found = [
-            a.addresses[int(o) : int(o) + n] for o, n in zip(a.offset[wanted].tolist()[:4096], lanes, strict=False)
+            a.addresses[int(o) : int(o) + n]
+            for o, n in zip(a.offset[wanted].tolist()[:4096], lanes, strict=False)
         ]
         return float(np.unique(np.concatenate(found)).size)
     return float(row.atomic_addresses or 1)

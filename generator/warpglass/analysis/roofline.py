@@ -74,7 +74,9 @@ def roofline(subject: Subject) -> Roofline:
         return Number(name, None if missing else value, unit, "executed", rule, "whole grid", scaled, missing)
 
     by = {
-        key: executed(f"{PRECISIONS[key]} operations", ops[key], "FLOP", "operations of live lanes, an FMA is two")
+        key: executed(
+            f"{PRECISIONS[key]} operations", ops[key], "FLOP", "operations of live lanes, an FMA is two"
+        )
         for key in PRECISIONS
         if key in ops
     }
@@ -122,8 +124,26 @@ def _timed(
         why = "no time is known: --time-ms, a profiler's report, or warpglass bench would give it"
         return (
             Number("Achieved", None, "GFLOP/s", "measured", "operations / time", "whole grid", False, why),
-            Number("Effective bandwidth", None, "GB/s", "measured", "unique bytes / time", "whole grid", False, why),
-            Number("Attained", None, "% of the roof", "measured", "achieved / attainable", "whole grid", False, why),
+            Number(
+                "Effective bandwidth",
+                None,
+                "GB/s",
+                "measured",
+                "unique bytes / time",
+                "whole grid",
+                False,
+                why,
+            ),
+            Number(
+                "Attained",
+                None,
+                "% of the roof",
+                "measured",
+                "achieved / attainable",
+                "whole grid",
+                False,
+                why,
+            ),
         )
     seconds = subject.time_ms / 1e3
     time = Number("Time", subject.time_ms, "ms", "measured", subject.time_origin)

@@ -81,7 +81,11 @@ def thresholds(machine: Arch, model: GpuModel | None, width: float) -> tuple[flo
     moved = 32 * width
     low = moved / _L2_BYTES_CLOCK * rate
     if model is None or not model.dram_gbs or not model.boost_mhz:
-        return low, low * 6, f"{moved:g} bytes a load at 64 B a clock from the L2; device memory assumed a sixth"
+        return (
+            low,
+            low * 6,
+            f"{moved:g} bytes a load at 64 B a clock from the L2; device memory assumed a sixth",
+        )
     each = model.dram_gbs * 1e9 / (model.boost_mhz * 1e6) / model.sm_count
     rule = (
         f"a load moves {moved:g} bytes: {moved / _L2_BYTES_CLOCK:.3g} clocks from the L2 (64 B a clock), "
@@ -153,7 +157,9 @@ def _view(subject: Subject, listing: Listing, index: int, trips: float | None, r
         high=high,
         threshold_rule=rule,
         line=_line(subject, listing, header, pcs),
-        executions=int(subject.result.counters["warp_executed"][header]) if ran else _by_line(subject, listing, pcs),
+        executions=int(subject.result.counters["warp_executed"][header])
+        if ran
+        else _by_line(subject, listing, pcs),
         trips=trips,
         opcodes=tuple(base.most_common(8)),
     )
@@ -177,7 +183,5 @@ def _by_line(subject: Subject, listing: Listing, pcs: tuple[int, ...]) -> int | 
         (f.path, f.line) for pc in pcs if (f := own_frame(listing.rows[pc].frames, subject.own)) is not None
     }
     executed = subject.result.counters["warp_executed"]
-    counts = [
-        int(executed[pc]) for pc in range(len(subject.listing.rows)) if subject.line_of(pc) in lines
-    ]
+    counts = [int(executed[pc]) for pc in range(len(subject.listing.rows)) if subject.line_of(pc) in lines]
     return max(counts) if counts else None

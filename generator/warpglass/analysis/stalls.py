@@ -48,7 +48,9 @@ class Tightening:
 
     def sentence(self) -> str:
         """In words: ``FFMA stalls 4, nothing depends on it before 7``."""
-        opcode = self.before.split("] ", 1)[-1].split()[0 if not self.before.split("] ", 1)[-1].startswith("@") else 1]
+        opcode = self.before.split("] ", 1)[-1].split()[
+            0 if not self.before.split("] ", 1)[-1].startswith("@") else 1
+        ]
         if self.reader is None:
             return f"{opcode} stalls {self.stall}, nothing in its block depends on it"
         return f"{opcode} stalls {self.stall}, nothing depends on it before {self.distance}"
@@ -82,7 +84,9 @@ def _interval(machine: Arch, kind: str) -> int:
     return max(1, -(-32 * 4 // rate)) if rate else 2
 
 
-def tightenings(function: sass.Function, listing: Listing, machine: Arch, limit: int = 200) -> tuple[Tightening, ...]:
+def tightenings(
+    function: sass.Function, listing: Listing, machine: Arch, limit: int = 200
+) -> tuple[Tightening, ...]:
     """Instructions that stall longer than their readers and pipes need, in code order; at most ``limit``."""
     table = fixed_latencies(machine.name)
     if not table:
@@ -112,7 +116,13 @@ def _in_block(
     for i, item in enumerate(items[:-1]):
         control = item.control
         kind = listing.rows[start + i].kind
-        if control is None or kind in _KEPT_KINDS or stalls[i] <= 1 or not uses[i].complete or item.base[0] == "U":
+        if (
+            control is None
+            or kind in _KEPT_KINDS
+            or stalls[i] <= 1
+            or not uses[i].complete
+            or item.base[0] == "U"
+        ):
             continue
         if control.write_barrier is not None or control.read_barrier is not None:
             continue  # a scoreboard needs its cycles to be seen by the next instruction
@@ -124,7 +134,9 @@ def _in_block(
         # Results that nobody reads here may be read right behind the block, where nothing is known of it.
         read = {p for p, j, _ in pairs}
         tail = sum(stalls[i:])
-        longest = max((need_of(table, item.opcode, register_name(w)) or _FARTHEST for w in uses[i].writes), default=0)
+        longest = max(
+            (need_of(table, item.opcode, register_name(w)) or _FARTHEST for w in uses[i].writes), default=0
+        )
         slack = min([sum(stalls[p:j]) - (need or 0) - _MARGIN for p, j, need in covering], default=_FARTHEST)
         if i not in read and uses[i].writes:
             slack = min(slack, tail - longest - _MARGIN)

@@ -8,6 +8,8 @@ A section's ``data`` is ``{"blocks": [block]}``; a block is one of::
     {"type": "code", "language", "text", "caption"?}
     {"type": "bars", "caption", "items": [{"label", "value"}], "unit"?, "evidence"?}
     {"type": "chart", "caption", "figure": {"data", "layout"}, "items"?, "evidence"?}   # Plotly
+    {"type": "lines", "caption", "series": [{"name", "x", "y"}], "points"?: [{"name", "x", "y"}],
+     "x_title"?, "y_title"?, "log"?, "evidence"?}
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ from markupsafe import Markup
 from warpglass.report import svg, view
 from warpglass.report.figures import Figure, bar_spec
 from warpglass.report.highlight import highlight_lines
+from warpglass.report.plots import lines_spec, lines_svg
 from warpglass.report.prose import markdown_html
 
 __all__ = ["BLOCK_TYPES", "context"]
 
-BLOCK_TYPES = ("markdown", "numbers", "table", "code", "bars", "chart")
+BLOCK_TYPES = ("markdown", "numbers", "table", "code", "bars", "chart", "lines")
 
 
 def context(section: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -54,6 +57,10 @@ def _block(section: str, index: int, block: Mapping[str, Any]) -> dict[str, Any]
     if kind == "code":
         lines = highlight_lines(str(block.get("text") or ""), str(block.get("language") or "text"))
         return {"type": "code", "caption": str(block.get("caption") or "Code"), "lines": lines}
+    if kind == "lines":
+        drawn, caption = lines_svg(block), str(block.get("caption") or "Figure")
+        made = Figure(name, caption, drawn, lines_spec(block), str(block.get("evidence") or ""))
+        return {"type": "figure", "figure": made} if drawn else None
     if kind in ("bars", "chart"):
         figure = _figure(name, block)
         return None if figure is None else {"type": "figure", "figure": figure}

@@ -61,7 +61,7 @@ __global__ void division_fault(const int* in, int* out, int rows, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     int sum = in[i];
 #pragma unroll 1
-    for (int k = 1; k <= n; k++) sum += (sum + k) / rows + (sum ^ k) % rows;
+    for (int k = 1; k <= n; k++) sum += (sum + k) / (rows + k) + (sum ^ k) % (rows - k);
     out[i] = sum;
 }
 

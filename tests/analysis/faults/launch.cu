@@ -30,7 +30,10 @@ __device__ void held(const float* in, float* out, int rounds) {
     const int all = gridDim.x * blockDim.x;
     float v[N];
 #pragma unroll
-    for (int j = 0; j < N; j++) v[j] = j ? fmaf(v[j ? j - 1 : 0], 0.75f, 1.5f) : in[i];
+    for (int j = 0; j < N; j++) {
+        v[j] = j ? fmaf(v[j ? j - 1 : 0], 0.75f, 1.5f) : in[i];
+        asm volatile("" : "+f"(v[j]));  // the compiler may not work it out again behind the loop
+    }
     float sum = 0.0f;
 #pragma unroll 1
     for (int k = 0; k < rounds; k++) sum += in[i + k * all];

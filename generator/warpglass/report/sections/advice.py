@@ -1,6 +1,7 @@
 """Advice, foremost first; absent until an analysis gives any.
 
-Data: ``{"launches": [[{"title", "text", "evidence", "gain"?, "source"?, "line"?}]]}``, one list a launch.
+Data: ``{"launches": [[{"title", "text", "evidence", "gain"?, "source"?, "line"?}]]}``, one list a launch. An
+analysis adds ``severity``, ``category``, ``derivation``, ``conflicts``, ``confirm`` and further ``lines``.
 """
 
 from __future__ import annotations
@@ -36,4 +37,14 @@ def _item(report: Mapping[str, Any], index: int, item: Mapping[str, Any]) -> dic
         "evidence": str(item.get("evidence") or "modelled"),
         "where": f"{view.source_name(report, item.get('source'))}:{line}" if line is not None else "",
         "href": view.fragment(index, line=(item.get("source"), line)),
+        "severity": item.get("severity") if item.get("severity") in ("critical", "warning", "info") else None,
+        "category": str(item.get("category") or ""),
+        "derivation": str(item.get("derivation") or ""),
+        "conflicts": [str(one) for one in item.get("conflicts") or []],
+        "confirm": str(item.get("confirm") or ""),
+        "more": [
+            {"text": f"line {one[1]}", "href": view.fragment(index, line=(one[0], one[1]))}
+            for one in (item.get("lines") or [])[1:6]
+            if isinstance(one, list) and len(one) == 2
+        ],
     }

@@ -1,0 +1,127 @@
+"""The analysis as Markdown under fixed headings, for people and agents; at most 60,000 characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpglass.report import view
+from warpglass.report.markdown import code, text
+
+__all__ = ["MOST_CHARACTERS", "analysis_markdown"]
+
+MOST_CHARACTERS = 60_000
+_CUT = "\n\nCut at 60,000 characters; the page and the JSON hold the rest.\n"
+#: Heading, section, and which of its blocks belong under it.
+_HEADINGS = (
+    ("Roofline", "roofline", ("numbers", "markdown", "table")),
+    ("Occupancy", "occupancy", ("table", "markdown")),
+    ("Compute/load ratio", "loops", ("table", "markdown")),
+)
+
+
+def _launch(report: Mapping[str, Any], section: str, index: int) -> Any:
+    data = view.section_data(report, section) or {}
+    listed = data.get("launches") or []
+    return listed[index] if index < len(listed) else None
+
+
+def _block(block: Mapping[str, Any]) -> list[str]:
+    kind = block.get("type")
+    if kind == "markdown":
+        return [str(block.get("text") or ""), ""]
+    if kind == "numbers":
+        rows = []
+        for one in block.get("numbers") or []:
+            value = (
+                "unknown" if one.get("value") is None else f"{view.num(one['value'])} {one.get('unit') or ''}"
+            )
+            why = f" ({one['why_unknown']})" if one.get("why_unknown") else ""
+            rows.append(
+                f"- {text(one.get('name'))}: {text(value.strip() + why)} · {text(one.get('evidence'))}"
+            )
+        return [*rows, ""]
+    if kind == "table":
+        columns = [text(c) for c in block.get("columns") or []]
+        lines = [f"{text(block.get('caption'))} ({text(block.get('evidence') or '')})", ""]
+        lines += [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+        for row in block.get("rows") or []:
+            cells = [view.num(c) if isinstance(c, int | float) else "" if c is None else str(c) for c in row]
+            lines.append(f"| {' | '.join(text(c) for c in cells)} |")
+        return [*lines, ""]
+    if kind == "bars":
+        return [f"- {text(i.get('label'))}: {view.num(i.get('value'))} {block.get('unit') or ''}".rstrip()
+                for i in block.get("items") or []] + [""]  # fmt: skip
+    return []
+
+
+def _mix(launch: Mapping[str, Any]) -> list[str]:
+    run = view.primary_run(launch) or {}
+    rows = sorted(run.get("mix") or [], key=lambda r: -r["warp"])
+    total = sum(r["warp"] for r in rows)
+    if not total:
+        return ["Unknown: nothing was executed.", ""]
+    lines = [f"{str(run.get('isa', '')).upper()}, executed: {view.num(total)} warp instructions", ""]
+    lines += ["| opcode | kind | warp instructions | share |", "|---|---|---|---|"]
+    lines += [
+        f"| {code(r['opcode'])} | {text(r.get('kind'))} | {view.num(r['warp'])} | {100 * r['warp'] / total:.1f} % |"
+        for r in rows[:24]
+    ]
+    return [*lines, ""]
+
+
+def _advice(report: Mapping[str, Any], index: int) -> list[str]:
+    items = _launch(report, "advice", index) or []
+    if not items:
+        return ["None: no rule found anything that would gain more than a few percent.", ""]
+    lines = []
+    for number, one in enumerate(items, 1):
+        where = ""
+        if one.get("line") is not None:
+            where = f" {text(view.source_name(report, one.get('source')))}:{one['line']}"
+        gain = f" — {text(one['gain'])}" if one.get("gain") else ""
+        lines.append(f"{number}. **{text(one.get('title'))}** ({text(one.get('severity') or '')}, "
+                     f"{text(one.get('category') or '')}, {text(one.get('evidence'))}){gain}{where}")  # fmt: skip
+        lines.append(f"   {text(one.get('text'))}")
+        for label, key in (("Gain from", "derivation"), ("Confirmed when", "confirm")):
+            if one.get(key):
+                lines.append(f"   {label}: {text(one[key])}.")
+        lines += [f"   Conflict: {text(c)}." for c in one.get("conflicts") or []]
+    return [*lines, ""]
+
+
+def analysis_markdown(report: Mapping[str, Any]) -> str:
+    """Baseline, roofline, occupancy, compute/load ratio, mix, shared-memory cliff, recommendations."""
+    lines: list[str] = []
+    for index, launch in enumerate(report.get("launches") or []):
+        said = _launch(report, "verdict", index) or {}
+        lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
+        lines += [text(f"{view.arch_text(launch)} · {view.launch_text(launch)}"), ""]
+        time = (report.get("options") or {}).get("time_ms")
+        lines += [f"Time: {time} ms (measured, --time-ms)" if time else
+                  "Time: unknown; --time-ms, a profiler report or warpglass bench would give it", ""]  # fmt: skip
+        lines += [
+            f"**{text(said.get('text') or 'not decided: nothing was analysed')}** ({said.get('evidence') or ''})",
+            "",
+        ]
+        for title, section, kinds in _HEADINGS:
+            lines += [f"## {title}", ""]
+            blocks = (_launch(report, section, index) or {}).get("blocks") or []
+            made = [line for b in blocks if b.get("type") in kinds for line in _block(b)]
+            lines += made or ["Unknown: the launch was not executed.", ""]
+        lines += ["## SASS mix", "", *_mix(launch)]
+        lines += ["## Shared-memory cliff", ""]
+        occupancy = (_launch(report, "occupancy", index) or {}).get("blocks") or []
+        cliff = [
+            line
+            for b in occupancy
+            if b.get("type") == "table" and "stage" in str(b.get("caption"))
+            for line in _block(b)
+        ]
+        lines += cliff or ["The kernel uses no shared memory.", ""]
+        lines += ["## Decision matrix", ""]
+        matrix = (_launch(report, "bottleneck", index) or {}).get("blocks") or []
+        lines += [line for b in matrix for line in _block(b)]
+        lines += ["## Recommended optimisations, ranked", "", *_advice(report, index)]
+    whole = "\n".join(lines).rstrip() + "\n"
+    return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT

@@ -1,0 +1,278 @@
+"""A diagnosis as section data of the report: verdict, advice, occupancy, roofline, bottleneck, inner loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from warpglass.analysis.advice import Advice
+from warpglass.analysis.diagnosis import Diagnosis
+from warpglass.analysis.occupancy_view import stage_costs
+from warpglass.analysis.resources import LABELS
+from warpglass.analysis.stalls import stall_histogram
+
+__all__ = ["SECTIONS", "diagnosis_json", "merge_sections"]
+
+#: Ids and titles of the sections that a diagnosis fills.
+SECTIONS: Mapping[str, str] = {
+    "verdict": "Verdict", "advice": "Advice", "occupancy": "Occupancy", "roofline": "Roofline",
+    "bottleneck": "Bottleneck", "loops": "Inner loops",
+}  # fmt: skip
+
+Json = dict[str, Any]
+
+
+def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
+    """Data of each section for one launch; ``ids`` gives the page's source id of a path."""
+    text, severity = found.verdict
+    return {
+        "verdict": {"text": text, "evidence": "modelled", "severity": severity},
+        "advice": [_advice(one, ids) for one in found.advice],
+        "occupancy": {"blocks": _occupancy(found)},
+        "roofline": {"blocks": _roofline(found)},
+        "bottleneck": {"blocks": _bottleneck(found)},
+        "loops": {"blocks": _loops(found)},
+    }
+
+
+def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list[Json]:
+    """The sections with each launch's diagnosis put where nothing stands yet: what was measured wins."""
+    sections = {str(entry["id"]): entry for entry in listed}
+    for name, title in SECTIONS.items():
+        made = [d.get(name) if d is not None else None for d in diagnoses]
+        if not any(made):
+            continue
+        entry = sections.setdefault(name, {"id": name, "title": title, "data": {"launches": []}})
+        have = list(entry["data"].get("launches") or [])
+        have += [None] * (len(made) - len(have))
+        empty: Any = [] if name == "advice" else None
+        entry["data"] = {
+            **entry["data"], "launches": [old or new or empty for old, new in zip(have, made, strict=False)]
+        }  # fmt: skip
+    return list(sections.values())
+
+
+def _advice(one: Advice, ids: Mapping[str, int]) -> Json:
+    low, high = one.gain
+    lines = [[ids[path], line] for path, line in one.lines if path in ids]
+    gain = f"{low:.2f} to {high:.2f} times faster" if high >= 1.005 else "less than 1 %"
+    out: Json = {
+        "id": one.id,
+        "title": one.title,
+        "text": one.text,
+        "severity": one.severity,
+        "category": one.category,
+        "evidence": one.evidence,
+        "gain": gain,
+        "gain_range": [low, high],
+        "derivation": one.derivation,
+        "conflicts": list(one.conflicts),
+        "confirm": one.confirm,
+        "lines": lines,
+        "pcs": list(one.pcs),
+    }
+    if lines:
+        out["source"], out["line"] = lines[0]
+    return out
+
+
+def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], evidence: str) -> Json:
+    return {
+        "type": "table", "caption": caption, "columns": list(columns), "rows": [list(r) for r in rows],
+        "evidence": evidence,
+    }  # fmt: skip
+
+
+def _words(text: str) -> Json:
+    return {"type": "markdown", "text": text}
+
+
+def _occupancy(found: Diagnosis) -> list[Json]:
+    seen = found.occupancy
+    if seen is None:
+        return [
+            _words(
+                "Unknown: the registers of the kernel are not known. Compiling the source, or its cubin, would say."
+            )
+        ]
+    o, ask = seen.found, seen.ask
+
+    def limit(value: int | None) -> Any:
+        return "no limit" if value is None else value
+
+    limiters = ", ".join(seen.limiters) if seen.limiters else "none: full occupancy"
+    blocks = [
+        _table("Blocks an SM, by resource", ("resource", "asked", "blocks it allows"), (
+            ("registers", f"{ask.registers} a thread, {o.registers_block:,} a block", limit(o.by_registers)),
+            ("shared memory", f"{ask.static_shared + ask.dynamic_shared:,} bytes, {o.shared_block:,} allocated",
+             limit(o.by_shared)),
+            ("warps", f"{-(-ask.threads // 32)} a block of {o.max_warps}", o.by_warps),
+            ("blocks", "1", o.by_blocks),
+            ("barriers", str(ask.barriers), limit(o.by_barriers)),
+            ("result", f"{o.warps} of {o.max_warps} warps, {o.fraction:.0%}; limited by {limiters}", o.blocks),
+        ), "static"),
+    ]  # fmt: skip
+    said = [f"{cliff.sentence()}." for cliff in seen.cliffs]
+    if o.needs_optin:
+        said.append("More than 48 KB of shared memory: the launch has to opt in (cudaFuncSetAttribute).")
+    if seen.waves is not None:
+        w = seen.waves
+        said.append(
+            f"{w.blocks:,} blocks are {w.waves:.3g} waves of {w.slots:,}; {w.efficiency:.0%} of the slots work"
+            + (f", {w.idle_sms} SMs stay idle." if w.idle_sms else ".")
+        )
+    elif not found.subject.grid_given:
+        said.append("Waves and tail: unknown, nobody gave a grid; --grid would say.")
+    if seen.sufficiency is not None:
+        s = seen.sufficiency
+        by = f" {s.by_bandwidth} keep enough bytes in flight;" if s.by_bandwidth is not None else ""
+        said.append(
+            f"Little's law for the hottest loop: {s.rule}. {s.by_issue} warps hide it behind instructions;{by} "
+            f"{s.needed} are needed, {s.active} are active: {'enough' if s.enough else 'not enough'}."
+        )
+    blocks.append(_words("\n".join(f"- {one}" for one in said)))
+    total = ask.static_shared + ask.dynamic_shared
+    if total:
+        rows = [(stages, size, count) for stages, size, count in stage_costs(found.subject.arch, ask, total)]
+        blocks.append(_table("What each further stage of the present shared bytes would cost",
+                             ("further stages", "bytes a block", "blocks an SM"), rows, "static"))  # fmt: skip
+    for curve in seen.curves:
+        at = min(range(len(curve.x)), key=lambda i: abs(curve.x[i] - curve.present))
+        blocks.append(
+            {
+                "type": "lines", "caption": f"Warps an SM over {curve.name}", "x_title": f"{curve.name} ({curve.unit})",
+                "y_title": "warps", "evidence": "static",
+                "series": [{"name": "warps", "x": list(curve.x), "y": list(curve.warps)}],
+                "points": [{"name": "here", "x": curve.present, "y": curve.warps[at] if at else o.warps}],
+            }
+        )  # fmt: skip
+    return blocks
+
+
+def _roofline(found: Diagnosis) -> list[Json]:
+    roof, subject = found.roof, found.subject
+    numbers = [*roof.ops.values(), roof.total, roof.unique, roof.requested, roof.reread, roof.intensity,
+               roof.achieved, roof.achieved_bytes, roof.attained]  # fmt: skip
+    blocks: list[Json] = [{"type": "numbers", "numbers": [n.to_json() for n in numbers]}]
+    if subject.problem is not None:
+        p = subject.problem
+        blocks.append(_words(f"Problem: {p.text}. {p.rule}. Source: {p.source}."))
+    if subject.expected is not None:
+        value = roof.attained.value
+        said = "unknown without a time" if value is None else f"{value:.3g} %"
+        met = (
+            ""
+            if value is None
+            else (" The expectation is met." if value >= 100 * subject.expected else " It is not met.")
+        )
+        blocks.append(_words(f"Expected: {subject.expected:.0%} of the roof; attained: {said}.{met}"))
+    if not roof.roofs or not roof.bandwidth:
+        blocks.append(_words("No roofs: the GPU is not known; --gpu names one."))
+        return blocks
+    rows = [
+        (
+            p.label,
+            p.tflops,
+            roof.balances.get(p.precision),
+            "executed most" if p.precision == roof.main else "",
+            p.source,
+        )
+        for p in roof.roofs
+    ]
+    blocks.append(_table(
+        f"Dense peaks of {subject.gpu.name if subject.gpu else 'the GPU'} at {roof.bandwidth:,.0f} GB/s",
+        ("precision", "Tflop/s", "balance, FLOP a byte", "", "source"), rows, "static"))  # fmt: skip
+    blocks.insert(1, _figure(found))
+    return blocks
+
+
+def _figure(found: Diagnosis) -> Json:
+    roof = found.roof
+    bandwidth = roof.bandwidth or 1.0
+    here = float(roof.intensity.value or 0)
+    left = min(0.05, here / 2) if here > 0 else 0.05
+    right = max(2000.0, here * 2, 4 * max(roof.balances.values(), default=1.0))
+    series = []
+    for peak in roof.roofs:
+        ridge = peak.tflops * 1e3 / bandwidth
+        series.append({
+            "name": peak.label, "x": [left, ridge, right],
+            "y": [left * bandwidth, peak.tflops * 1e3, peak.tflops * 1e3],
+        })  # fmt: skip
+    points = []
+    if here > 0:
+        top = roof.peak.tflops * 1e3 if roof.peak is not None else here * bandwidth
+        points.append({"name": "attainable", "x": here, "y": min(top, here * bandwidth)})
+        if roof.achieved.value:
+            points.append({"name": "achieved", "x": here, "y": roof.achieved.value})
+    return {
+        "type": "lines", "caption": "Roofline: operations a second over operations a unique byte", "log": True,
+        "x_title": "FLOP a byte", "y_title": "GFLOP/s", "series": series, "points": points, "evidence": "modelled",
+    }  # fmt: skip
+
+
+def _bottleneck(found: Diagnosis) -> list[Json]:
+    model = found.model
+    ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
+    blocks: list[Json] = [
+        _table("Decision matrix", ("situation", "met", "this kernel", "then"), [
+            (row.situation, "unknown" if row.met is None else "met" if row.met else "not met", row.values, row.action)
+            for row in found.matrix
+        ], "modelled"),
+    ]  # fmt: skip
+    if ordered:
+        blocks.append({
+            "type": "bars", "caption": "Busy cycles of the busiest SM, by resource", "unit": "cycles",
+            "evidence": "modelled", "items": [{"label": LABELS[name], "value": round(value)} for name, value in ordered],
+        })  # fmt: skip
+    if model.chain is not None:
+        parts = ", ".join(f"{name} {value:,.0f}" for name, value in model.chain.parts.items())
+        blocks.append(_words(
+            f"One warp alone takes {model.chain.cycles:,.0f} cycles ({parts}); an SM is filled {model.rounds} times with "
+            f"{model.resident} blocks. A sector comes from device memory with a share of {model.dram_share:.0%}, from the L1 "
+            f"with {model.l1_hits:.0%}. If everything overlaps, the launch takes {model.overlapped:,.0f} cycles."))  # fmt: skip
+    else:
+        blocks.append(
+            _words(
+                "No block was traced, so that the chain of one warp is unknown; --blocks 0 would trace one."
+            )
+        )
+    return blocks
+
+
+def _loops(found: Diagnosis) -> list[Json]:
+    if not found.loops:
+        return [_words("The kernel has no loop.")]
+    rows = []
+    for loop in found.loops[:12]:
+        rows.append((
+            f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}", loop.isa.upper(), loop.instructions,
+            f"{loop.compute} {loop.compute_name}", loop.loads,
+            "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1", f"{loop.low:.3g}:1, {loop.high:.3g}:1",
+            loop.flop_per_byte, loop.barriers, loop.integer, loop.uniform, loop.conversions, loop.executions,
+        ))  # fmt: skip
+    blocks: list[Json] = [_table(
+        "Inner loops, hottest first",
+        ("loop", "from", "instructions", "compute", "loads", "ratio", "thresholds", "FLOP a byte", "barriers", "integer",
+         "uniform", "conversions", "executions"), rows, "static")]  # fmt: skip
+    rules = dict.fromkeys(loop.threshold_rule for loop in found.loops[:12])
+    blocks.append(_words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
+    function = found.subject.function
+    hot = found.loops[0]
+    if function is not None and hot.isa == "sass":
+        stalls = stall_histogram(function, hot.pcs)
+        blocks.append(_table("Fixed stalls of the hottest loop, from its control fields",
+                             ("opcode", "instructions", "stall cycles", "each"),
+                             [(op, n, c, c / n) for op, (n, c) in list(stalls.items())[:16]], "static"))  # fmt: skip
+    if found.tight:
+        rows2 = [
+            (t.pc, t.sentence(), t.saved, t.before, t.after)
+            for t in sorted(found.tight, key=lambda t: -t.saved)[:20]
+        ]
+        blocks.append(_table("Stalls that could be tighter, in CuAssembler's notation",
+                             ("instruction", "why", "cycles saved", "now", "could be"), rows2, "modelled"))  # fmt: skip
+    elif function is None:
+        blocks.append(
+            _words("Stalls: unknown without machine code; a cubin, or nvcc with cuobjdump, would give it.")
+        )
+    return blocks

@@ -1,0 +1,161 @@
+"""Line figures: curves with marked points, linear or logarithmic, as SVG and as a Plotly figure of the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from warpglass.report.text import visible
+from warpglass.report.view import num
+
+__all__ = ["lines_spec", "lines_svg"]
+
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 14.0, 40.0
+_MOST_SERIES = 24
+
+
+def _numbers(values: Any) -> list[float | None]:
+    out: list[float | None] = []
+    for value in values or []:
+        good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        out.append(float(value) if good else None)
+    return out
+
+
+def _points(block: Mapping[str, Any]) -> list[tuple[str, list[tuple[float, float]]]]:
+    log = bool(block.get("log"))
+    made = []
+    for one in (block.get("series") or [])[:_MOST_SERIES]:
+        pairs = [
+            (x, y) for x, y in zip(_numbers(one.get("x")), _numbers(one.get("y")), strict=False)
+            if x is not None and y is not None and (not log or (x > 0 and y > 0))
+        ]  # fmt: skip
+        made.append((str(one.get("name") or ""), pairs))
+    return made
+
+
+def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 300) -> Markup:
+    """``{"caption", "x_title", "y_title", "log"?, "series": [{"name", "x", "y"}], "points": [{"name", "x", "y"}]}``."""
+    log = bool(block.get("log"))
+    curves = _points(block)
+    marks = [
+        (str(p.get("name") or ""), float(p["x"]), float(p["y"])) for p in block.get("points") or []
+        if all(n is not None and (not log or n > 0) for n in _numbers([p.get("x"), p.get("y")]))
+    ]  # fmt: skip
+    every = [p for _, pairs in curves for p in pairs] + [(x, y) for _, x, y in marks]
+    if not every:
+        return Markup("")
+    scale = (lambda v: math.log10(v)) if log else (lambda v: v)
+    xs, ys = [scale(x) for x, _ in every], [scale(y) for _, y in every]
+    low_x, high_x = min(xs), max(xs)
+    low_y, high_y = (min(ys) if log else 0.0), max(ys)
+    span_x, span_y = (high_x - low_x) or 1.0, (high_y - low_y) or 1.0
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (
+            _LEFT + (scale(x) - low_x) / span_x * (width - _LEFT - _RIGHT),
+            height - _BOTTOM - (scale(y) - low_y) / span_y * (height - _TOP - _BOTTOM),
+        )
+
+    label = escape(visible(str(block.get("caption") or "Figure")))
+    parts = [
+        f'<svg class="fig fig-lines" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'role="img" aria-label="{label}">'
+    ]
+    parts += _axes(low_x, span_x, low_y, span_y, log, width, height)
+    for title, x, y, anchor in (
+        (block.get("x_title"), width - _RIGHT, height - 6, "end"),
+        (block.get("y_title"), 4, 11, "start"),
+    ):
+        if title:
+            parts.append(
+                f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(visible(str(title)))}</text>'
+            )
+    for index, (name, pairs) in enumerate(curves):
+        path = " ".join(
+            f"{'M' if i == 0 else 'L'}{px:.1f} {py:.1f}"
+            for i, (px, py) in enumerate(place(*p) for p in pairs)
+        )
+        kind = index % 6 + 1
+        parts.append(f'<path class="roof k{kind}" d="{path}"><title>{escape(visible(name))}</title></path>')
+        if pairs and name and len(curves) > 1:
+            px, py = place(*pairs[-1])
+            parts.append(
+                f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">{escape(visible(name))}</text>'
+            )
+    for name, x, y in marks:
+        px, py = place(x, y)
+        anchor = "end" if px > width * 0.6 else "start"
+        dx = -8 if anchor == "end" else 8
+        text = f"{name} ({num(x)}, {num(y)})" if name else f"{num(x)}, {num(y)}"
+        parts.append(
+            f'<circle class="s2" cx="{px:.1f}" cy="{py:.1f}" r="5"/><text class="v" x="{px + dx:.1f}" '
+            f'y="{py + 16:.1f}" text-anchor="{anchor}">{escape(visible(text))}</text>'
+        )
+    return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
+
+
+def _axes(
+    low_x: float, span_x: float, low_y: float, span_y: float, log: bool, width: float, height: float
+) -> list[str]:
+    parts = [
+        f'<line class="axis" x1="{_LEFT:g}" y1="{height - _BOTTOM:g}" x2="{width - _RIGHT:g}" y2="{height - _BOTTOM:g}"/>'
+    ]
+    for value in _ticks(low_x, low_x + span_x, log):
+        at = _LEFT + (value - low_x) / span_x * (width - _LEFT - _RIGHT)
+        text = num(10**value if log else value)
+        parts.append(
+            f'<text class="t" x="{at:.1f}" y="{height - _BOTTOM + 15:g}" text-anchor="middle">{escape(text)}</text>'
+        )
+    for value in _ticks(low_y, low_y + span_y, log):
+        at = height - _BOTTOM - (value - low_y) / span_y * (height - _TOP - _BOTTOM)
+        text = num(10**value if log else value)
+        parts.append(
+            f'<line class="gridline" x1="{_LEFT:g}" y1="{at:.1f}" x2="{width - _RIGHT:g}" y2="{at:.1f}"/>'
+            f'<text class="t" x="{_LEFT - 6:g}" y="{at + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+        )
+    return parts
+
+
+def _ticks(low: float, high: float, log: bool) -> Sequence[float]:
+    if log:
+        whole = [float(e) for e in range(math.ceil(low), math.floor(high) + 1)]
+        step = max(1, len(whole) // 7)
+        return whole[::step]
+    raw = (high - low) / 5 or 1.0
+    size = 10 ** math.floor(math.log10(raw))
+    step = next(size * m for m in (1, 2, 4, 5, 10) if size * m >= raw)
+    first = math.ceil(low / step)
+    return [i * step for i in range(first, math.floor(high / step) + 1)]
+
+
+def lines_spec(block: Mapping[str, Any]) -> dict[str, Any]:
+    """The Plotly figure of the same block."""
+    kind = "log" if block.get("log") else "linear"
+    data: list[dict[str, Any]] = []
+    for index, (name, pairs) in enumerate(_points(block)):
+        data.append(
+            {
+                "type": "scatter", "mode": "lines", "name": name, "x": [x for x, _ in pairs],
+                "y": [y for _, y in pairs], "line": {"color": f"$series-{index % 6 + 1}"},
+            }
+        )  # fmt: skip
+    for point in block.get("points") or []:
+        data.append(
+            {
+                "type": "scatter", "mode": "markers", "name": str(point.get("name") or "here"),
+                "x": [point.get("x")], "y": [point.get("y")], "marker": {"size": 11, "color": "$series-2"},
+            }
+        )  # fmt: skip
+    axes = {
+        f"{axis}axis": {
+            "title": {"text": str(block.get(f"{axis}_title") or "")},
+            "type": kind,
+            "showgrid": True,
+        }
+        for axis in "xy"
+    }
+    return {"data": data, "layout": {**axes, "height": 340, "showlegend": len(data) > 1}}

@@ -1,0 +1,15 @@
+"""Compute-to-load ratios, instruction mix and fixed stalls of the inner loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpglass.report.sections import _launch_blocks
+
+TITLE = "Inner loops"
+
+
+def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Blocks for each launch, or None where nothing was analysed."""
+    return _launch_blocks.context(report, "loops")

@@ -1,0 +1,15 @@
+"""How many warps fit, what limits them, whether they suffice, and how far the next cliff is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from warpglass.report.sections import _launch_blocks
+
+TITLE = "Occupancy"
+
+
+def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Blocks for each launch, or None where nothing was analysed."""
+    return _launch_blocks.context(report, "occupancy")
