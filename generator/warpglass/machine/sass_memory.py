@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warpglass.machine.scheduler import Machine
     from warpglass.machine.selection import Selection
 
-__all__ = ["TABLE", "AroundOp"]
+__all__ = ["TABLE", "AroundOp", "CastOp"]
 
 Builder = Callable[[SassRegisters, Instruction, int], Op]
 
@@ -70,6 +70,35 @@ class AroundOp(Op):
                 m.put_flat(low, (value & np.uint64(0xFFFFFFFF)).astype(np.uint32), on)
             if high is not None:
                 m.put_flat(high, (value >> np.uint64(32)).astype(np.uint32), on)
+        return moved
+
+
+class CastOp(Op):
+    """A compare-and-swap whose result is whether it swapped."""
+
+    __slots__ = ("comparand", "flag", "inner", "old", "targets")
+
+    placed: ClassVar[tuple[str, ...]] = ("comparand",)
+
+    def __init__(
+        self, inner: Op, old: int, comparand: int, targets: tuple[int | None, ...], flag: bool
+    ) -> None:
+        super().__init__(inner.pc)
+        self.inner = inner
+        self.old = old
+        self.comparand = comparand
+        self.targets = targets
+        self.flag = flag
+        self.dests = tuple(t for t in targets if t is not None)
+
+    def run(self, m: Machine, g: Group, on: Selection) -> bool:
+        """Swap, then compare what was there."""
+        moved = self.inner.run(m, g, on)
+        swapped = np.broadcast_to(m.get(self.old, on) == m.get(self.comparand, on), (on.count,))
+        values = (swapped, None) if self.flag else (swapped.astype(np.uint32), np.uint32(0))
+        for target, value in zip(self.targets, values, strict=False):
+            if target is not None:
+                m.put_flat(target, value, on)
         return moved
 
 
@@ -206,6 +235,8 @@ def _atomic(r: SassRegisters, i: Instruction, pc: int) -> Op:
     base, offset, before = _place(r, i, _address(i), i.base in _NARROW)
     reduction = i.base in ("RED", "REDG")
     plain = [o for o in i.operands if not isinstance(o, Address | Predicate)]
+    if "CAST" in i.modifiers:
+        return _cast(r, i, pc)
     data = plain if reduction else plain[1:]
     if "POPC" in i.modifiers and name == "inc":
         # ATOMS.POPC.INC: the lanes on are counted and added at once, which is one more for each of them.
@@ -230,6 +261,26 @@ def _atomic(r: SassRegisters, i: Instruction, pc: int) -> Op:
         first, (None,), second, (None,) * len(second),
     )  # fmt: skip
     return AroundOp(inner, (*before, *made), after)
+
+
+def _cast(r: SassRegisters, i: Instruction, pc: int) -> Op:
+    """``ATOMS.CAST.SPIN``: a compare-and-swap that says whether it swapped, in a predicate or as 1 and 0."""
+    kind, size = _atomic_kind(i)
+    base, offset, before = _place(r, i, _address(i), True)
+    target = i.operands[0]
+    flag = isinstance(target, Predicate)
+    plain = [o for o in i.operands if not isinstance(o, Address | Predicate)]
+    sources, made = _values(r, plain if flag else plain[1:], size, 2)
+    old = r.file.add(f"%old{pc}", "b64" if size == 8 else "b32")
+    inner = AtomicOp(
+        pc, _SPACES[i.base], base, offset, size, "cas", kind, (old,), (None,), sources[:1], (None,),
+        sources[1:2], (None,),
+    )  # fmt: skip
+    if isinstance(target, Predicate):
+        targets: tuple[int | None, ...] = (None if target.index is None else r.predicate(target),)
+    else:
+        targets = r.targets(target, size // 4)
+    return CastOp(AroundOp(inner, (*before, *made)), old, sources[0], targets, flag)
 
 
 def _values(

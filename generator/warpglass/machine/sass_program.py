@@ -16,7 +16,7 @@ from warpglass.machine.sass_constants import ConstantBanks
 from warpglass.machine.sass_control import TABLE as CONTROL
 from warpglass.machine.sass_control import CodeMap, GatedOp, UniformOp
 from warpglass.machine.sass_memory import TABLE as MEMORY
-from warpglass.machine.sass_memory import AroundOp
+from warpglass.machine.sass_memory import AroundOp, CastOp
 from warpglass.machine.sass_ops import LaneOp, WarpOp, lower
 from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
@@ -108,7 +108,7 @@ def lower_sass(
 
 def _place(op: Op, file: RegisterFile) -> None:
     """Turn placeholders of specials and constants into final register numbers."""
-    if isinstance(op, AroundOp | GatedOp | SyncOp):
+    if isinstance(op, AroundOp | CastOp | GatedOp | SyncOp):
         _place(op.inner, file)
     if isinstance(op, AroundOp):
         for made in op.before:
@@ -221,7 +221,9 @@ def shared_unit(ops: Sequence[Op]) -> int:
     """The finest access to shared memory that a program may make, in bytes."""
     sizes = [16]
     for op in ops:
-        inner = op.inner if isinstance(op, AroundOp) else op
+        inner = op
+        while isinstance(inner, AroundOp | CastOp):
+            inner = inner.inner
         if isinstance(inner, MemoryOp) and inner.space in (lsu.SHARED, lsu.GENERIC):
             sizes.append(inner.size * inner.count)
         elif isinstance(inner, CopyOp):
