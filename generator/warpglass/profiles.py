@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from warpglass import ncu
 from warpglass.collect import PROFILE_KINDS, InputFile
-from warpglass.inputs.demangle import demangled
+from warpglass.gpu import find_arch
+from warpglass.inputs.demangle import demangled, matches_name
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
-from warpglass.report.measured import MeasuredFile, MeasuredTables, measured_launch
+from warpglass.report.measured import MeasuredFile, MeasuredTables, launch_arch, measured_launch
 from warpglass.report.measured_code import CodeBook
 from warpglass.report.measured_words import measured_sections
 
-__all__ = ["add_predictions", "measured_sections", "profile_json", "read_profiles", "report_specs"]
+__all__ = [
+    "add_predictions",
+    "measured_sections",
+    "profile_json",
+    "read_profiles",
+    "report_specs",
+    "with_measured_archs",
+]
 
 Json = dict[str, Any]
 
@@ -46,8 +55,10 @@ def report_specs(profiles: Sequence[MeasuredFile]) -> tuple[LaunchSpec, ...]:
             if min(launch.grid) < 1 or not launch.mangled:
                 continue
             shared = launch.number("launch__shared_mem_per_block_dynamic")
+            arch = launch_arch(launch, profile.report)
             specs.append(
                 LaunchSpec(
+                    arch=arch if arch and find_arch(arch) else None,
                     place=Place(f"profiler report {profile.name}", Path(".")),
                     kernel=launch.mangled,
                     grid=launch.grid,
@@ -56,6 +67,15 @@ def report_specs(profiles: Sequence[MeasuredFile]) -> tuple[LaunchSpec, ...]:
                 )
             )
     return tuple(specs)
+
+
+def with_measured_archs(
+    options: ReportOptions, profiles: Sequence[MeasuredFile], folders: Sequence[Path]
+) -> ReportOptions:
+    """Options that compile sources for the GPUs measured, where nobody named an architecture."""
+    named = options.arch or options.launch_file or any((f / "warpglass.toml").is_file() for f in folders)
+    archs = dict.fromkeys(spec.arch for spec in report_specs(profiles) if spec.arch)
+    return options if named or not archs else replace(options, arch=tuple(archs)[:4])
 
 
 def profile_json(
@@ -89,8 +109,6 @@ def profile_json(
 
 
 def _wanted(launch: ncu.Launch, kernel: str) -> bool:
-    from warpglass.inputs.demangle import matches_name
-
     return matches_name(launch.mangled or launch.name, kernel) or kernel in launch.name
 
 
@@ -144,6 +162,7 @@ def _predicted(run: Json) -> list[tuple[str, float, str]]:
 
 
 def _key(launch: Json) -> tuple[str, str]:
+    """Kernel, shape and architecture: another one compiles to other instructions."""
     shape = launch["launch"]
-    bare = demangled(launch["kernel"]["name"]).full
-    return bare, f"{shape['grid']}/{shape['block']}"
+    arch = str(launch.get("arch") or "").rstrip("af")
+    return demangled(launch["kernel"]["name"]).full, f"{shape['grid']}/{shape['block']}/{arch}"

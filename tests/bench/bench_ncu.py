@@ -15,7 +15,6 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from ncu.writer import BASE, Writer  # noqa: E402
-
 from warpglass import ncu  # noqa: E402
 from warpglass.ncu.container import read_container  # noqa: E402
 

@@ -11,9 +11,10 @@ import pytest
 from ncu.writer import small_report
 from warpglass import ncu
 from warpglass.api import make_report
+from warpglass.collect import read_inputs
 from warpglass.errors import WarpglassError
 from warpglass.options import ReportOptions
-from warpglass.profiles import add_predictions
+from warpglass.profiles import add_predictions, read_profiles, with_measured_archs
 from warpglass.report.measured import rule_text, short_path
 from warpglass.report.measured_view import scaled
 from warpglass.report.model import Report
@@ -121,7 +122,10 @@ def test_a_broken_profile_is_no_report(tmp_path: Path) -> None:
 def test_predicted_counts_stand_beside_measured_ones(tmp_path: Path) -> None:
     data = made(tmp_path).data
     run = {"isa": "sass", "complete": True, "profile": {"warp_executed": [4000, 100]}}
-    executed = {"kernel": {"name": "_Z5scalePfi"}, "launch": data["launches"][0]["launch"], "runs": [run]}
+    executed = {
+        "kernel": {"name": "_Z5scalePfi"}, "launch": data["launches"][0]["launch"], "arch": "sm_80",
+        "runs": [run],
+    }  # fmt: skip
     launches = [executed, *data["launches"]]
     add_predictions(launches, data["profile"])
     assert launches[1]["measured"]["predicted"] == [
@@ -131,6 +135,37 @@ def test_predicted_counts_stand_beside_measured_ones(tmp_path: Path) -> None:
     fresh = made(tmp_path).data
     add_predictions([ptx, *fresh["launches"]], fresh["profile"])
     assert fresh["launches"][0]["measured"]["predicted"] == []
+    other = made(tmp_path).data
+    add_predictions([{**executed, "arch": "sm_90"}, *other["launches"]], other["profile"])
+    assert other["launches"][0]["measured"]["predicted"] == []
+
+
+@pytest.mark.cuda
+def test_a_source_is_executed_as_it_was_measured(tmp_path: Path) -> None:
+    report, source = tmp_path / "made.ncu-rep", tmp_path / "scale.cu"
+    report.write_bytes(small_report(1))
+    source.write_text(
+        "__global__ void scale(float* x, int n) { if (threadIdx.x < n) x[threadIdx.x] *= 2; }\n"
+    )
+    data = make_report([report, source], ReportOptions(charts="static")).data
+    executed, measured = data["launches"]
+    assert executed["launch"]["grid"] == measured["launch"]["grid"] == [4, 1, 1]
+    assert executed["launch"]["block"] == measured["launch"]["block"] == [128, 1, 1]
+    assert executed["launch"]["origin"]["grid"] == "profiler report made.ncu-rep"
+    if any(run["isa"] == "sass" for run in executed["runs"]):
+        rows = {row["metric"]: row for row in measured["measured"]["predicted"]}
+        assert rows["smsp__inst_executed.sum"]["measured"] == 4096
+        assert rows["smsp__inst_executed.sum"]["value"] > 0
+
+
+def test_the_measured_architecture_is_compiled_for(tmp_path: Path) -> None:
+    path = tmp_path / "made.ncu-rep"
+    path.write_bytes(small_report(1))
+    profiles = read_profiles(read_inputs([path]))
+    assert with_measured_archs(ReportOptions(), profiles, [tmp_path]).arch == ("sm_80",)
+    assert with_measured_archs(ReportOptions(arch=("sm_90",)), profiles, [tmp_path]).arch == ("sm_90",)
+    (tmp_path / "warpglass.toml").write_text("")
+    assert with_measured_archs(ReportOptions(), profiles, [tmp_path]).arch == ()
 
 
 def test_a_source_beside_a_profile_need_not_compile(tmp_path: Path) -> None:
