@@ -26,10 +26,12 @@ from warpglass.profiles import (
     profile_json,
     read_profiles,
     report_specs,
+    with_measured_archs,
 )
 from warpglass.report.diagnosis import diagnosis_json, merge_sections
 from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
+from warpglass.report.value_budget import fit_values
 
 __all__ = ["make_report"]
 
@@ -51,7 +53,8 @@ def make_report(
     say = progress or (lambda _text: None)
     files = read_inputs([Path(p) for p in inputs])
     profiles = read_profiles(files, say)
-    units = collect(files, chosen, say)
+    folders = [file.path.parent for file in files]
+    units = collect(files, with_measured_archs(chosen, profiles, folders), say)
     if not profiles and not any(unit.kernels for unit in units):
         names = ", ".join(file.name for file in files)
         raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
@@ -65,6 +68,7 @@ def make_report(
             say(f"executing {bare} on {unit.arch}")
             launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches)))
     launches = _in_order(launches, chosen)
+    fit_values(launches, chosen.value_budget)
     profile: dict[str, Any] | None = None
     if profiles:
         profile, profiled = profile_json(profiles, sources, chosen, len(launches), assumptions)
@@ -143,7 +147,13 @@ def _launch(
     }
     hardware = _gpu(unit.arch, planned.gpu or options.gpu, assumptions)
     found = diagnosis_of(
-        unit, function, planned.launch, runs, options, GpuModel(**hardware) if hardware else None, source_map.own
+        unit,
+        function,
+        planned.launch,
+        runs,
+        options,
+        GpuModel(**hardware) if hardware else None,
+        source_map.own,
     )
     made = launch_json(
         index,
