@@ -50,7 +50,8 @@ def harness(launch: Mapping[str, Any], source: str, repeats: int = REPEATS) -> s
             )
             width = 4 if found is None or found.get("dtype") != "float64" else 8
             lines.append(
-                f"    void* buffer{index} = filled({size}ull, {fill}, {width});  // {_comment(argument['name'])}"
+                f"    void* buffer{index} = filled({size}ull, {fill}, {width});  // "
+                f"{_comment(argument['name'])}"
             )
             values.append(f"reinterpret_cast<{kind}>(buffer{index})")
         else:
@@ -59,10 +60,18 @@ def harness(launch: Mapping[str, Any], source: str, repeats: int = REPEATS) -> s
     shared = int(shape.get("shared_bytes") or 0)
     call = f"{name}<<<dim3({grid}), dim3({block}), {shared}>>>({', '.join(values)})"
     return _TEMPLATE.format(
-        source=source, buffers="\n".join(lines), call=call, warm=WARM_UPS, repeats=int(repeats), name=name,
-        shared=f"    check(cudaFuncSetAttribute({name}, cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}));\n"
-        if shared > 48 * 1024 else "", printed=json.dumps(name)[1:-1],
-    )  # fmt: skip
+        source=source,
+        buffers="\n".join(lines),
+        call=call,
+        warm=WARM_UPS,
+        repeats=int(repeats),
+        name=name,
+        shared=f"    check(cudaFuncSetAttribute({name},\n"
+        f"        cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}));\n"
+        if shared > 48 * 1024
+        else "",
+        printed=json.dumps(name)[1:-1],
+    )
 
 
 def _called(kernel: Mapping[str, Any]) -> str:
@@ -129,7 +138,7 @@ def read_times(text: str) -> Mapping[str, Any]:
     raise InputError("the harness printed no times")
 
 
-_TEMPLATE = """// Times one launch with CUDA events; written by warpglass bench. Build: nvcc -O3 -o bench THIS_FILE
+_TEMPLATE = """// Times one launch with CUDA events; written by warpglass bench. Build: nvcc -O3 THIS_FILE
 #include "{source}"
 
 #include <algorithm>
@@ -183,7 +192,8 @@ int main() {{
     check(cudaGetDeviceProperties(&device, 0));
     const size_t middle = times.size() / 2;
     const float median = times.size() % 2 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
-    std::printf("{{\\"kernel\\": \\"{printed}\\", \\"gpu\\": \\"%s\\", \\"median_ms\\": %.6f, \\"least_ms\\": %.6f, \\"repeats\\": {repeats}}}\\n",
+    std::printf("{{\\"kernel\\": \\"{printed}\\", \\"gpu\\": \\"%s\\", \\"repeats\\": {repeats}, "
+                "\\"median_ms\\": %.6f, \\"least_ms\\": %.6f}}\\n",
                 device.name, median, times.front());
     return 0;
 }}

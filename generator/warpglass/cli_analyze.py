@@ -67,11 +67,13 @@ def _structured(report: Mapping[str, Any]) -> dict[str, Any]:
         entry["numbers"], entry["findings"] = run.get("numbers") or [], run.get("findings") or []
         launches.append(entry)
     return {
-        "schema": "warpglass-analysis/1", "tool": report["tool"], "options": report["options"],
-        "assumptions": report["assumptions"], "sources": [
-            {"id": s.get("id"), "name": s.get("name")} for s in report.get("sources") or []
-        ], "launches": launches,
-    }  # fmt: skip
+        "schema": "warpglass-analysis/1",
+        "tool": report["tool"],
+        "options": report["options"],
+        "assumptions": report["assumptions"],
+        "sources": [{"id": s.get("id"), "name": s.get("name")} for s in report.get("sources") or []],
+        "launches": launches,
+    }
 
 
 def _of(report: Mapping[str, Any], section: str, index: int) -> Any:
@@ -153,29 +155,58 @@ def show_occupancy(
     found = occupancy(machine, ask)
     cliffs = nearest_cliffs(machine, ask)
     if json is not None:
-        write_json({
-            "arch": machine.name, "threads": block, "registers": registers, "shared": ask.dynamic_shared,
-            "blocks": found.blocks, "warps": found.warps, "max_warps": found.max_warps, "occupancy": found.fraction,
-            "limiters": list(found.limiters), "needs_optin": found.needs_optin,
-            "limits": {"registers": found.by_registers, "shared memory": found.by_shared, "warps": found.by_warps,
-                       "blocks": found.by_blocks, "barriers": found.by_barriers},
-            "cliffs": [c.sentence() for c in cliffs],
-        }, json)  # fmt: skip
+        write_json(
+            {
+                "arch": machine.name,
+                "threads": block,
+                "registers": registers,
+                "shared": ask.dynamic_shared,
+                "blocks": found.blocks,
+                "warps": found.warps,
+                "max_warps": found.max_warps,
+                "occupancy": found.fraction,
+                "limiters": list(found.limiters),
+                "needs_optin": found.needs_optin,
+                "limits": {
+                    "registers": found.by_registers,
+                    "shared memory": found.by_shared,
+                    "warps": found.by_warps,
+                    "blocks": found.by_blocks,
+                    "barriers": found.by_barriers,
+                },
+                "cliffs": [c.sentence() for c in cliffs],
+            },
+            json,
+        )
     if json == "-":
         return 0
 
     def limit(value: int | None) -> str:
         return "no limit" if value is None else str(value)
 
-    shell.say(f"{machine.name}: {found.blocks} block{'s' if found.blocks != 1 else ''} an SM, {found.warps} of {found.max_warps} "
-              f"warps ({found.fraction:.1%}); limited by {', '.join(found.limiters) or 'nothing: full occupancy'}")  # fmt: skip
-    shell.table(("resource", "asked", "blocks it allows"), [
-        ["registers", f"{registers} a thread, {found.registers_block:,} a block", limit(found.by_registers)],
-        ["shared memory", f"{ask.dynamic_shared:,} bytes, {found.shared_block:,} allocated", limit(found.by_shared)],
-        ["warps", f"{-(-block // 32)} of {found.max_warps}", limit(found.by_warps)],
-        ["blocks", "1", limit(found.by_blocks)],
-        ["barriers", str(barriers), limit(found.by_barriers)],
-    ])  # fmt: skip
+    shell.say(
+        f"{machine.name}: {found.blocks} block{'s' if found.blocks != 1 else ''} an SM, {found.warps} of "
+        f"{found.max_warps} "
+        f"warps ({found.fraction:.1%}); limited by {', '.join(found.limiters) or 'nothing: full occupancy'}"
+    )
+    shell.table(
+        ("resource", "asked", "blocks it allows"),
+        [
+            [
+                "registers",
+                f"{registers} a thread, {found.registers_block:,} a block",
+                limit(found.by_registers),
+            ],
+            [
+                "shared memory",
+                f"{ask.dynamic_shared:,} bytes, {found.shared_block:,} allocated",
+                limit(found.by_shared),
+            ],
+            ["warps", f"{-(-block // 32)} of {found.max_warps}", limit(found.by_warps)],
+            ["blocks", "1", limit(found.by_blocks)],
+            ["barriers", str(barriers), limit(found.by_barriers)],
+        ],
+    )
     for cliff in cliffs:
         shell.say(f"{cliff.sentence()}.")
     if found.needs_optin:

@@ -50,7 +50,8 @@ def bench_file(
         shell.say("not run: " + ("--write-only" if write_only else "no GPU was found here"))
     else:
         shell.say(
-            f"{times['median_ms']:.6g} ms median, {times['least_ms']:.6g} ms least, on {times.get('gpu')} (measured)"
+            f"{times['median_ms']:.6g} ms median, {times['least_ms']:.6g} ms least, on {times.get('gpu')} "
+            f"(measured)"
         )
         shell.say(f"warpglass analyze {source.name} --time-ms {times['median_ms']:.6g}")
     return 0

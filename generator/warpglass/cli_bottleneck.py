@@ -61,11 +61,28 @@ def analyze(
     from warpglass.cli_analyze import analyze_files
 
     options = o.make_options(
-        kernel=kernel, grid=grid, block=block, cluster=cluster, shared_bytes=shared_bytes, arg=arg,
-        launch=launch, arch=arch, gpu=gpu, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
-        compile_commands=compile_commands, isa=isa, seed=seed, max_warp_instructions=max_warp_instructions,
-        value_budget=0, expect=expect, time_ms=time_ms, problem=problem,
-    )  # fmt: skip
+        kernel=kernel,
+        grid=grid,
+        block=block,
+        cluster=cluster,
+        shared_bytes=shared_bytes,
+        arg=arg,
+        launch=launch,
+        arch=arch,
+        gpu=gpu,
+        include=include,
+        define=define,
+        std=std,
+        nvcc_flag=nvcc_flag,
+        compile_commands=compile_commands,
+        isa=isa,
+        seed=seed,
+        max_warp_instructions=max_warp_instructions,
+        value_budget=0,
+        expect=expect,
+        time_ms=time_ms,
+        problem=problem,
+    )
     raise typer.Exit(analyze_files(inputs, options, markdown, json, sarif, _level(quiet, verbose)))
 
 
@@ -110,7 +127,18 @@ def bench(
     from warpglass.cli_bench import bench_file
 
     options = o.make_options(
-        kernel=kernel, grid=grid, block=block, shared_bytes=shared_bytes, arg=arg, launch=launch, include=include,
-        define=define, std=std, nvcc_flag=nvcc_flag, seed=seed, value_budget=0, isa="ptx",
-    )  # fmt: skip
+        kernel=kernel,
+        grid=grid,
+        block=block,
+        shared_bytes=shared_bytes,
+        arg=arg,
+        launch=launch,
+        include=include,
+        define=define,
+        std=std,
+        nvcc_flag=nvcc_flag,
+        seed=seed,
+        value_budget=0,
+        isa="ptx",
+    )
     raise typer.Exit(bench_file(source, options, output, write_only, json, _level(quiet, verbose)))

@@ -1,4 +1,4 @@
-"""Kernels with one planted fault each: the foremost advice names it, and the repaired twin gets none of it."""
+"""Kernels with one planted fault each: the foremost advice names it, its repaired twin gets none."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent / "faults"
 
 @dataclass(frozen=True)
 class Fault:
-    """A pair of kernels, their launch, and the advice that names the fault. ``fixed_*`` differ in the twin."""
+    """A pair of kernels, their launch, and the advice that names the fault; ``fixed`` differs in the twin."""
 
     name: str
     file: str
@@ -61,20 +61,58 @@ FAULTS = (
     Fault("precise", "compute", "precise-functions", (864, 1, 1), args=("n=32",)),
     Fault("scalar_half", "compute", "tensor-cores", (27, 4, 1), (32, 8, 1), ("n=64",)),
     Fault("fragments", "compute", "larger-tile", (864, 1, 1), (32, 4, 1), ("n=64",)),
-    Fault("too_few_blocks", "launch", "launch-too-small", (8, 1, 1), args=("n=32",), kernel="shape",
-          fixed={**SHAPE, "grid": (1728, 1, 1)}),
-    Fault("one_warp_blocks", "launch", "small-blocks", (13824, 1, 1), (32, 1, 1), ("n=16",), kernel="shape",
-          fixed={**SHAPE, "grid": (3456, 1, 1), "block": (128, 1, 1)}),
-    Fault("tail", "launch", "tail", (873, 1, 1), args=("n=16",), kernel="shape",
-          fixed={**SHAPE, "grid": (864, 1, 1)}),
-    Fault("partial_warps", "launch", "partial-warps", (3456, 1, 1), (33, 1, 1), ("n=8",), kernel="shape",
-          fixed={**SHAPE, "grid": (1728, 1, 1), "block": (64, 1, 1)}),
-    Fault("room", "launch", "shared-memory", (864, 1, 1), (128, 1, 1), ("n=16",), 84000,
-          fixed={"kernel": "room_fault", "shared": 8000}),
+    Fault(
+        "too_few_blocks",
+        "launch",
+        "launch-too-small",
+        (8, 1, 1),
+        args=("n=32",),
+        kernel="shape",
+        fixed={**SHAPE, "grid": (1728, 1, 1)},
+    ),
+    Fault(
+        "one_warp_blocks",
+        "launch",
+        "small-blocks",
+        (13824, 1, 1),
+        (32, 1, 1),
+        ("n=16",),
+        kernel="shape",
+        fixed={**SHAPE, "grid": (3456, 1, 1), "block": (128, 1, 1)},
+    ),
+    Fault(
+        "tail",
+        "launch",
+        "tail",
+        (873, 1, 1),
+        args=("n=16",),
+        kernel="shape",
+        fixed={**SHAPE, "grid": (864, 1, 1)},
+    ),
+    Fault(
+        "partial_warps",
+        "launch",
+        "partial-warps",
+        (3456, 1, 1),
+        (33, 1, 1),
+        ("n=8",),
+        kernel="shape",
+        fixed={**SHAPE, "grid": (1728, 1, 1), "block": (64, 1, 1)},
+    ),
+    Fault(
+        "room",
+        "launch",
+        "shared-memory",
+        (864, 1, 1),
+        (128, 1, 1),
+        ("n=16",),
+        84000,
+        fixed={"kernel": "room_fault", "shared": 8000},
+    ),
     Fault("registers", "launch", "registers", (864, 1, 1), (128, 1, 1), ("rounds=24",)),
     Fault("spills", "launch", "spills", (864, 1, 1), (256, 1, 1), ("rounds=4",)),
     Fault("barrier", "launch", "barriers", (864, 1, 1), args=("n=64",)),
-)  # fmt: skip
+)
 
 
 @cache
@@ -88,9 +126,14 @@ def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
     unit = load(fault.file)
     what = fault.of(twin)
     options = ReportOptions(
-        kernel=str(what["kernel"]), grid=what["grid"], block=what["block"], args=what["args"],
-        shared_bytes=what["shared"], isa=isa, value_budget=0,
-    )  # fmt: skip
+        kernel=str(what["kernel"]),
+        grid=what["grid"],
+        block=what["block"],
+        args=what["args"],
+        shared_bytes=what["shared"],
+        isa=isa,
+        value_budget=0,
+    )
     planned = plan_launches(unit.kernels, options, unit.source, text="", name=unit.input.name, folder=HERE)
     (launch,) = [p for p in planned if demangled(p.function.name).bare == what["kernel"]]
     sources = PageSources([unit.input], False)

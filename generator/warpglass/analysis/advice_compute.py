@@ -31,29 +31,49 @@ def double(case: Case) -> Iterator[Advice]:
     """Double-precision arithmetic between single-precision data."""
     down = _warps(case, ("cvt.rn.f32.f64", "cvt.rz.f32.f64", "F2F.F32.F64"))
     up = _warps(case, ("cvt.f64.f32", "F2F.F64.F32"))
-    number = _warps(case, ("add.f64", "add.rn.f64", "mul.f64", "mul.rn.f64", "fma.rn.f64", "sub.f64", "div.rn.f64",
-                           "DADD", "DMUL", "DFMA"))  # fmt: skip
+    number = _warps(
+        case,
+        (
+            "add.f64",
+            "add.rn.f64",
+            "mul.f64",
+            "mul.rn.f64",
+            "fma.rn.f64",
+            "sub.f64",
+            "div.rn.f64",
+            "DADD",
+            "DMUL",
+            "DFMA",
+        ),
+    )
     if not number or not (up and down):
         return
     model, arch = case.model, case.subject.arch
     to_single = (arch.fp64 or 1) / (arch.fp32 or 64)
     after = {"fp64": 0.0, "fp32": model.cycles.get("fp32", 0.0) + model.cycles.get("fp64", 0.0) * to_single}
-    after["special"] = max(0.0, model.cycles.get("special", 0.0) - (up + down) * 32 / (arch.conv_f64 or 16)
-                           * _factor(case))  # fmt: skip
+    after["special"] = max(
+        0.0, model.cycles.get("special", 0.0) - (up + down) * 32 / (arch.conv_f64 or 16) * _factor(case)
+    )
     if model.chain is not None and model.chain.cycles:
         share = model.chain.parts["arithmetic"] / model.chain.cycles
         after["latency"] = model.cycles.get("latency", 0.0) * (1 - 0.5 * share)
     pcs = _pcs(case, ("cvt.f64.f32", "F2F.F64.F32"))
     yield make(
-        case, "double", "Double arithmetic on float data",
-        f"{number:,} warp instructions of FP64 arithmetic between {up:,} conversions from and {down:,} to float: a "
-        f"literal without f, or a function without f, promotes. FP64 runs at {arch.fp64} lanes a clock and SM, FP32 "
+        case,
+        "double",
+        "Double arithmetic on float data",
+        f"{number:,} warp instructions of FP64 arithmetic between {up:,} conversions from and {down:,} to "
+        f"float: a "
+        f"literal without f, or a function without f, promotes. FP64 runs at {arch.fp64} lanes a clock and "
+        f"SM, FP32 "
         f"at {arch.fp32}.",
-        "arithmetic", model.gain(**after), pcs=pcs,
+        "arithmetic",
+        model.gain(**after),
+        pcs=pcs,
         conflicts=("single precision has 24 bits: check that the sum bears it",),
         confirm="no DADD, DMUL, DFMA, F2F in the machine code",
         derivation="the FP64 cycles move to the FP32 pipe at its rate, conversions go",
-    )  # fmt: skip
+    )
 
 
 def _factor(case: Case) -> float:
@@ -78,15 +98,22 @@ def chain(case: Case) -> Iterator[Advice]:
     loops = [loop for loop in case.loops if loop.compute]
     line = loops[0].line if loops else None
     yield make(
-        case, "dependence-chain", "Break the chain of dependent operations",
-        f"{found.parts['arithmetic']:,.0f} of {found.cycles:,.0f} cycles of a warp are waits for the operation "
-        f"before it, with {warps or 'unknown'} warps an SM to fill them. Keep four or more independent accumulators "
+        case,
+        "dependence-chain",
+        "Break the chain of dependent operations",
+        f"{found.parts['arithmetic']:,.0f} of {found.cycles:,.0f} cycles of a warp are waits for the "
+        f"operation "
+        f"before it, with {warps or 'unknown'} warps an SM to fill them. Keep four or more independent "
+        f"accumulators "
         "and add them at the end.",
-        "arithmetic", model.gain(**after), lines=(line,) if line else (), pcs=_pcs(case, ("fma.rn.f32", "FFMA"), 3),
+        "arithmetic",
+        model.gain(**after),
+        lines=(line,) if line else (),
+        pcs=_pcs(case, ("fma.rn.f32", "FFMA"), 3),
         conflicts=("each accumulator takes a register; the sum is rounded in another order",),
         confirm="stall_wait and stall_short_scoreboard fall, issue slots fill",
         derivation="four chains hide three quarters of the waits",
-    )  # fmt: skip
+    )
 
 
 def _products(case: Case) -> tuple[int, ...]:
@@ -147,15 +174,21 @@ def tensor(case: Case) -> Iterator[Advice]:
         else "TF32 keeps 10 bits of the mantissa: check that the result bears it"
     )
     yield make(
-        case, "tensor-cores", "Use the tensor cores",
-        f"{number:,} operations run on the {'half2' if roof.main == 'fp16' else 'FP32'} pipe ({now:.3g} Tflop/s), none "
-        f"on the tensor cores ({best:.3g} Tflop/s dense): {value:.3g} operations a unique byte are enough to feed them "
+        case,
+        "tensor-cores",
+        "Use the tensor cores",
+        f"{number:,} operations run on the {'half2' if roof.main == 'fp16' else 'FP32'} pipe ({now:.3g} "
+        f"Tflop/s), none "
+        f"on the tensor cores ({best:.3g} Tflop/s dense): {value:.3g} operations a unique byte are enough "
+        f"to feed them "
         "(mma.sync or wmma, ldmatrix).",
-        "arithmetic", model.gain(**after), pcs=products[:4],
+        "arithmetic",
+        model.gain(**after),
+        pcs=products[:4],
         conflicts=(exact, "fragments raise the registers a thread"),
         confirm="HMMA in the machine code; sm__inst_executed_pipe_tensor above 0",
         derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks",
-    )  # fmt: skip
+    )
 
 
 def ratio(case: Case) -> Iterator[Advice]:
@@ -174,15 +207,19 @@ def ratio(case: Case) -> Iterator[Advice]:
             after["latency"] = model.cycles.get("latency", 0.0) * (1 - memory * (1 - keep))
         severity = "below" if loop.ratio < loop.low else "between"
         yield make(
-            case, "larger-tile", "Larger tile or longer k-loop",
+            case,
+            "larger-tile",
+            "Larger tile or longer k-loop",
             f"{loop.compute} {loop.compute_name} for {loop.loads} loads an iteration, {loop.ratio:.3g}:1 "
             f"({loop.flop_per_byte or 0:.3g} FLOP a byte), {severity} the thresholds {loop.low:.3g}:1 and "
             f"{loop.high:.3g}:1: {loop.threshold_rule}.",
-            "memory", model.gain(**after), lines=(loop.line,) if loop.line else (),
+            "memory",
+            model.gain(**after),
+            lines=(loop.line,) if loop.line else (),
             conflicts=("a larger tile raises registers and shared bytes, which may cross a cliff",),
             confirm="the ratio of the loop in the machine code doubles",
             derivation="twice the arithmetic for each load",
-        )  # fmt: skip
+        )
         return
 
 
@@ -194,10 +231,12 @@ def division(case: Case) -> Iterator[Advice]:
     # In machine code each division rounds an approximate reciprocal down to an integer.
     mark = r"F2I\.FTZ\.U32\.TRUNC" if listing.isa == "sass" else r"(div|rem)\.[su](16|32|64)"
     found = [
-        pc for pc, row in enumerate(listing.rows)
-        if executed[pc] and re.match(mark, row.opcode)
+        pc
+        for pc, row in enumerate(listing.rows)
+        if executed[pc]
+        and re.match(mark, row.opcode)
         and not re.fullmatch(r"-?\d+", row.text.rstrip("; ").rsplit(",", 1)[-1].strip())
-    ]  # fmt: skip
+    ]
     number = sum(int(executed[pc]) for pc in found)
     if not number:
         return
@@ -211,15 +250,21 @@ def division(case: Case) -> Iterator[Advice]:
         for name in ("issue", "int", "special", "latency")
     }
     yield make(
-        case, "integer-division", "Avoid integer division by a variable",
-        f"{number:,} warp-level divisions or remainders by a variable, about {each} machine instructions each: "
-        f"{share:.0%} of the instructions. Make the divisor a constant or a power of two, count up, or multiply by "
+        case,
+        "integer-division",
+        "Avoid integer division by a variable",
+        f"{number:,} warp-level divisions or remainders by a variable, about {each} machine instructions "
+        f"each: "
+        f"{share:.0%} of the instructions. Make the divisor a constant or a power of two, count up, or "
+        f"multiply by "
         "the reciprocal.",
-        "arithmetic", case.model.gain(**after), pcs=tuple(found[:4]),
+        "arithmetic",
+        case.model.gain(**after),
+        pcs=tuple(found[:4]),
         conflicts=("a constant divisor needs an instantiation for each value",),
         confirm="no I2F and MUFU.RCP around the index in the machine code",
         derivation="the sequence's share of instructions goes",
-    )  # fmt: skip
+    )
 
 
 def special(case: Case) -> Iterator[Advice]:
@@ -238,14 +283,19 @@ def special(case: Case) -> Iterator[Advice]:
         for name in ("issue", "fp32", "latency", "special")
     }
     yield make(
-        case, "precise-functions", "Use the approximate functions where they suffice",
-        f"{number:,} warp-level divisions and roots in full precision take about 9 instructions each, {share:.0%} of "
+        case,
+        "precise-functions",
+        "Use the approximate functions where they suffice",
+        f"{number:,} warp-level divisions and roots in full precision take about 9 instructions each, "
+        f"{share:.0%} of "
         "all: __fdividef, rsqrtf, -prec-div=false or a multiplication by the reciprocal take one or two.",
-        "arithmetic", case.model.gain(**after), pcs=tuple(found[:4]),
+        "arithmetic",
+        case.model.gain(**after),
+        pcs=tuple(found[:4]),
         conflicts=("2 ulp instead of correct rounding",),
         confirm="the sequences around MUFU go from the machine code",
         derivation="four fifths of the sequences' share of instructions goes",
-    )  # fmt: skip
+    )
 
 
 def integer(case: Case) -> Iterator[Advice]:
@@ -258,13 +308,18 @@ def integer(case: Case) -> Iterator[Advice]:
         return
     after = {name: case.model.cycles.get(name, 0.0) * (1 - share / 2) for name in ("issue", "int")}
     yield make(
-        case, "integer-overhead", "Fewer integer instructions in the loop",
+        case,
+        "integer-overhead",
+        "Fewer integer instructions in the loop",
         f"{hot.integer} of the loop's {hot.instructions} instructions ({share:.0%}) are integer arithmetic, "
-        f"{hot.uniform} run on the uniform datapath: step pointers instead of indexes, unroll, keep indexes 32-bit.",
-        "arithmetic", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        f"{hot.uniform} run on the uniform datapath: step pointers instead of indexes, unroll, keep indexes "
+        f"32-bit.",
+        "arithmetic",
+        case.model.gain(**after),
+        lines=(hot.line,) if hot.line else (),
         confirm="the loop's share of IMAD, IADD3, LEA falls",
         derivation="half of the integer instructions go",
-    )  # fmt: skip
+    )
 
 
 def conversions(case: Case) -> Iterator[Advice]:
@@ -274,13 +329,18 @@ def conversions(case: Case) -> Iterator[Advice]:
         return
     after = {"special": case.model.cycles.get("special", 0.0) * 0.25}
     yield make(
-        case, "conversions", "Convert less often",
-        f"{hot.conversions} of the loop's {hot.instructions} instructions convert between types: convert packed (two a "
+        case,
+        "conversions",
+        "Convert less often",
+        f"{hot.conversions} of the loop's {hot.instructions} instructions convert between types: convert "
+        f"packed (two a "
         "time), once outside the loop, or keep one type.",
-        "arithmetic", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        "arithmetic",
+        case.model.gain(**after),
+        lines=(hot.line,) if hot.line else (),
         confirm="F2F, I2F, F2I fall in the instruction mix",
         derivation="a quarter of the conversions stays",
-    )  # fmt: skip
+    )
 
 
 def schedule(case: Case) -> Iterator[Advice]:
@@ -299,16 +359,28 @@ def schedule(case: Case) -> Iterator[Advice]:
         return
     after = {"latency": case.model.cycles.get("latency", 0.0) * (1 - share / 2)}
     yield make(
-        case, "stalls", "Tighten fixed stalls of the machine code",
+        case,
+        "stalls",
+        "Tighten fixed stalls of the machine code",
         f"{saved} of {total} stall cycles an iteration are beyond what dependences need, at {len(inside)} "
         f"instructions: {inside[0].sentence()}.",
-        "registers", case.model.gain(**after), lines=(hot.line,) if hot.line else (),
+        "registers",
+        case.model.gain(**after),
+        lines=(hot.line,) if hot.line else (),
         conflicts=("only by editing the machine code; a wrong stall gives wrong results without a warning",),
         confirm="the edited cubin gives the same results, and stall_wait falls",
         derivation="saved cycles of the loop's stall cycles, half of them hidden already",
-    )  # fmt: skip
+    )
 
 
 COMPUTE_RULES = (
-    double, chain, tensor, ratio, division, special, integer, conversions, schedule,
-)  # fmt: skip
+    double,
+    chain,
+    tensor,
+    ratio,
+    division,
+    special,
+    integer,
+    conversions,
+    schedule,
+)

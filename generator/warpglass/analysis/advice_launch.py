@@ -1,4 +1,4 @@
-"""Advice about the launch and its resources: size, tail, blocks, registers, shared memory, lanes, barriers."""
+"""Advice about the launch and its resources: size, tail, blocks, registers, shared memory, lanes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,20 @@ def small(case: Case) -> Iterator[Advice]:
     share = w.blocks / case.subject.sms
     after = {name: model.cycles[name] * share for name in (*_SM_WIDE, "latency") if name in model.cycles}
     yield make(
-        case, "launch-too-small", "Launch more blocks",
-        f"{w.blocks} block{'s' if w.blocks != 1 else ''} on {case.subject.sms} SMs leave {w.idle_sms} idle; one wave is "
-        f"{w.slots:,} blocks. Give each thread less, split the k-loop over blocks (split-K), or batch launches.",
-        "occupancy", model.gain(**after), evidence="static",
+        case,
+        "launch-too-small",
+        "Launch more blocks",
+        f"{w.blocks} block{'s' if w.blocks != 1 else ''} on {case.subject.sms} SMs leave {w.idle_sms} idle; "
+        f"one wave is "
+        f"{w.slots:,} blocks. Give each thread less, split the k-loop over blocks (split-K), or batch "
+        f"launches.",
+        "occupancy",
+        model.gain(**after),
+        evidence="static",
         conflicts=("splitting a sum over blocks needs a second pass or atomics",),
         confirm="sm__cycles_active spreads over all SMs",
         derivation="the same work on all SMs",
-    )  # fmt: skip
+    )
 
 
 def tail(case: Case) -> Iterator[Advice]:
@@ -46,15 +52,21 @@ def tail(case: Case) -> Iterator[Advice]:
     }
     after["latency"] = model.cycles.get("latency", 0.0) * w.efficiency
     yield make(
-        case, "tail", "Even out the last wave",
-        f"{w.blocks} blocks are {w.waves:.3g} waves of {w.slots}: the last wave leaves {w.tail_idle:.0%} of the slots "
-        f"idle, {w.efficiency:.0%} of all slots work. {even} blocks (or a persistent grid-stride loop of {w.slots}) fill "
+        case,
+        "tail",
+        "Even out the last wave",
+        f"{w.blocks} blocks are {w.waves:.3g} waves of {w.slots}: the last wave leaves {w.tail_idle:.0%} of "
+        f"the slots "
+        f"idle, {w.efficiency:.0%} of all slots work. {even} blocks (or a persistent grid-stride loop of "
+        f"{w.slots}) fill "
         "whole waves.",
-        "occupancy", model.gain(**after), evidence="static",
+        "occupancy",
+        model.gain(**after),
+        evidence="static",
         conflicts=("other tiles change the work of a block",),
         confirm="time falls in steps with the number of waves",
         derivation="slots of whole waves over slots used",
-    )  # fmt: skip
+    )
 
 
 def _room(case: Case) -> bool:
@@ -103,15 +115,21 @@ def resources(case: Case) -> Iterator[Advice]:
         need = view.sufficiency
         wanted = f"; {need.needed} warps are needed, {need.active} are active" if need is not None else ""
         yield make(
-            case, name, "Fewer registers a thread" if resource == "registers" else "Less shared memory a block",
-            f"{have} allow {now} block{'s' if now != 1 else ''} ({view.found.warps} of {view.found.max_warps} warps) an "
+            case,
+            name,
+            "Fewer registers a thread" if resource == "registers" else "Less shared memory a block",
+            f"{have} allow {now} block{'s' if now != 1 else ''} ({view.found.warps} of "
+            f"{view.found.max_warps} warps) an "
             f"SM{wanted}. {cliff.sentence()}: {how}.",
-            "registers" if resource == "registers" else "occupancy", case.model.gain(**after), evidence="static",
-            conflicts=("too tight a bound makes the compiler spill",) if resource == "registers"
+            "registers" if resource == "registers" else "occupancy",
+            case.model.gain(**after),
+            evidence="static",
+            conflicts=("too tight a bound makes the compiler spill",)
+            if resource == "registers"
             else ("a smaller tile lowers the compute-to-load ratio",),
             confirm="occupancy rises as computed, long-scoreboard stalls fall",
             derivation="rounds of blocks shrink with the resident blocks",
-        )  # fmt: skip
+        )
 
 
 def blocks(case: Case) -> Iterator[Advice]:
@@ -123,12 +141,17 @@ def blocks(case: Case) -> Iterator[Advice]:
     better = max(64, 32 * -(-found.max_warps // case.subject.arch.max_blocks_sm))
     after = {"latency": case.model.cycles.get("latency", 0.0) * found.warps / found.max_warps}
     yield make(
-        case, "small-blocks", "Larger blocks",
+        case,
+        "small-blocks",
+        "Larger blocks",
         f"{ask.threads} threads a block reach {found.warps} of {found.max_warps} warps: an SM holds at most "
         f"{case.subject.arch.max_blocks_sm} blocks. {better} threads a block fill it.",
-        "occupancy", case.model.gain(**after), evidence="static",
-        confirm="theoretical occupancy 100 %", derivation="rounds of blocks shrink with the resident warps",
-    )  # fmt: skip
+        "occupancy",
+        case.model.gain(**after),
+        evidence="static",
+        confirm="theoretical occupancy 100 %",
+        derivation="rounds of blocks shrink with the resident warps",
+    )
 
 
 def partial(case: Case) -> Iterator[Advice]:
@@ -140,11 +163,17 @@ def partial(case: Case) -> Iterator[Advice]:
     model = case.model
     after = {name: value * lanes for name, value in model.cycles.items() if name not in ("dram", "l2")}
     yield make(
-        case, "partial-warps", "Make the block a multiple of 32 threads",
-        f"{threads} threads take {case.subject.launch.warps_per_block} warps: {1 - lanes:.0%} of the lanes are never on.",
-        "divergence", model.gain(**after), evidence="static", confirm="active lanes rise to 32",
+        case,
+        "partial-warps",
+        "Make the block a multiple of 32 threads",
+        f"{threads} threads take {case.subject.launch.warps_per_block} warps: {1 - lanes:.0%} of the lanes "
+        f"are never on.",
+        "divergence",
+        model.gain(**after),
+        evidence="static",
+        confirm="active lanes rise to 32",
         derivation="the same work in full warps",
-    )  # fmt: skip
+    )
 
 
 def divergence(case: Case) -> Iterator[Advice]:
@@ -160,19 +189,26 @@ def divergence(case: Case) -> Iterator[Advice]:
     share = lanes / (32 * full)
     model = case.model
     after = {
-        name: value * share for name, value in model.cycles.items()
+        name: value * share
+        for name, value in model.cycles.items()
         if name in ("issue", "fp32", "fp64", "fp16", "int", "special", "latency")
-    }  # fmt: skip
+    }
     top = worst[0]
     yield make(
-        case, "divergence", "Let the lanes of a warp take the same way",
+        case,
+        "divergence",
+        "Let the lanes of a warp take the same way",
         f"on average {lanes:.3g} of 32 lanes are active; the branch splits its warp in {top.divergent:,} of "
-        f"{top.executions:,} executions. Branch by warp (threadIdx / 32), sort or compact the work, or compute both "
+        f"{top.executions:,} executions. Branch by warp (threadIdx / 32), sort or compact the work, or "
+        f"compute both "
         "sides and select.",
-        "divergence", model.gain(**after), pcs=tuple(b.pc for b in worst[:4]), evidence="executed",
+        "divergence",
+        model.gain(**after),
+        pcs=tuple(b.pc for b in worst[:4]),
+        evidence="executed",
         confirm="smsp__thread_inst_executed_per_inst_executed rises to 32",
         derivation="instructions shrink to what full warps need",
-    )  # fmt: skip
+    )
 
 
 def barriers(case: Case) -> Iterator[Advice]:
@@ -192,18 +228,25 @@ def barriers(case: Case) -> Iterator[Advice]:
     )
     why = (
         "the loop touches no shared memory between them, so that they guard nothing there: move them out"
-        if idle else "let each phase do more (a larger tile), double-buffer so that one barrier a tile suffices, or "
+        if idle
+        else "let each phase do more (a larger tile), double-buffer so that one barrier a tile suffices, or "
         "use __syncwarp within a warp"
-    )  # fmt: skip
+    )
     after = {"latency": case.model.cycles.get("latency", 0.0) * (1 - share * (1.0 if idle else 0.5))}
     pcs = tuple(pc for pc, _ in case.executed(frozenset({"barrier"})))
     yield make(
-        case, "barriers", "Fewer barriers",
+        case,
+        "barriers",
+        "Fewer barriers",
         f"each warp executes {each:.3g} barriers, {share:.0%} of its chain: {why}.",
-        "synchronisation", case.model.gain(**after), pcs=pcs[:4], lines=lines,
+        "synchronisation",
+        case.model.gain(**after),
+        pcs=pcs[:4],
+        lines=lines,
         conflicts=() if idle else ("double buffering takes twice the shared memory",),
-        confirm="stall_barrier falls", derivation="the barriers' part of the chain goes, or half of it",
-    )  # fmt: skip
+        confirm="stall_barrier falls",
+        derivation="the barriers' part of the chain goes, or half of it",
+    )
 
 
 def latency(case: Case) -> Iterator[Advice]:
@@ -225,14 +268,21 @@ def latency(case: Case) -> Iterator[Advice]:
     )
     after = {"latency": model.cycles["latency"] * (1 - part * 0.5)}
     yield make(
-        case, "memory-latency", "More loads in flight",
-        f"waits for memory are {part:.0%} of a warp's {model.chain.cycles:,.0f} cycles and the busiest resource works "
-        f"{rest / model.cycles['latency']:.0%} of them ({loads}): unroll so that several loads are under way, or "
+        case,
+        "memory-latency",
+        "More loads in flight",
+        f"waits for memory are {part:.0%} of a warp's {model.chain.cycles:,.0f} cycles and the busiest "
+        f"resource works "
+        f"{rest / model.cycles['latency']:.0%} of them ({loads}): unroll so that several loads are under "
+        f"way, or "
         "prefetch.",
-        "memory", model.gain(**after), lines=(hot.line,) if hot is not None and hot.line else (),
-        conflicts=("each load in flight holds a register",), confirm="long-scoreboard stalls fall",
+        "memory",
+        model.gain(**after),
+        lines=(hot.line,) if hot is not None and hot.line else (),
+        conflicts=("each load in flight holds a register",),
+        confirm="long-scoreboard stalls fall",
         derivation="two loads under way halve the waits for memory",
-    )  # fmt: skip
+    )
 
 
 LAUNCH_RULES = (small, tail, resources, blocks, partial, divergence, barriers, latency)

@@ -63,25 +63,37 @@ def coalescing(case: Case) -> Iterator[Advice]:
         if off is not None:
             first = min(int(a) for i, a in enumerate(off.addresses) if off.mask >> i & 1)
             yield make(
-                case, "alignment", "Align the array to 32 bytes",
+                case,
+                "alignment",
+                "Align the array to 32 bytes",
                 f"{opcode} reads consecutive bytes from {first % 32} bytes past a 32-byte sector: "
-                f"{per:.3g} sectors a request where {best:.3g} would do. Pad the header, or start the array at a "
+                f"{per:.3g} sectors a request where {best:.3g} would do. Pad the header, or start the array "
+                f"at a "
                 "multiple of 32 bytes (128 is not needed).",
-                "memory", gain, pcs=(row.pc,), evidence="executed",
+                "memory",
+                gain,
+                pcs=(row.pc,),
+                evidence="executed",
                 confirm="l1tex__t_sectors / l1tex__t_requests falls to the ideal",
-            )  # fmt: skip
+            )
             continue
         if sectors / ideal < _EXCESS:
             continue
         yield make(
-            case, "coalescing", "Let neighbouring lanes access neighbouring bytes",
+            case,
+            "coalescing",
+            "Let neighbouring lanes access neighbouring bytes",
             f"{opcode} touches {per:.3g} sectors a request where {best:.3g} would do: "
-            f"{sectors - ideal:,} of {sectors:,} sectors bring bytes that the request does not use. Reorder the "
+            f"{sectors - ideal:,} of {sectors:,} sectors bring bytes that the request does not use. Reorder "
+            f"the "
             "index, the data (structure of arrays) or go through a shared tile.",
-            "memory", gain, pcs=(row.pc,), evidence="executed",
+            "memory",
+            gain,
+            pcs=(row.pc,),
+            evidence="executed",
             conflicts=("a tile in shared memory takes bytes from occupancy",),
             confirm="sectors a request of this line falls to the ideal",
-        )  # fmt: skip
+        )
 
 
 def padding(case: Case) -> Iterator[Advice]:
@@ -103,23 +115,30 @@ def padding(case: Case) -> Iterator[Advice]:
         f"{ideal / sum(r.requests for r in bad):.3g} would do ({excess:,} bank conflicts). "
     )
     text += (
-        f"Computed on this kernel's addresses: {remedy.sentence()}." if remedy is not None
-        else "No padding up to 64 bytes and no row swizzle halves them: change which lane takes which element."
-    )  # fmt: skip
+        f"Computed on this kernel's addresses: {remedy.sentence()}."
+        if remedy is not None
+        else "No padding up to 64 bytes and no row swizzle halves them: let lanes take other elements."
+    )
     conflicts: tuple[str, ...] = ()
     if remedy is not None and remedy.pad:
         conflicts = (
             f"{remedy.pad / remedy.pitch:.1%} more shared memory; vector accesses must stay aligned",
         )
     yield make(
-        case, "padding", "Pad or swizzle the shared array", text, "memory", case.model.gain(**after),
-        pcs=tuple(r.pc for r in worst[:6]), conflicts=conflicts,
+        case,
+        "padding",
+        "Pad or swizzle the shared array",
+        text,
+        "memory",
+        case.model.gain(**after),
+        pcs=tuple(r.pc for r in worst[:6]),
+        conflicts=conflicts,
         confirm="l1tex__data_bank_conflicts_pipe_lsu falls to 0",
-    )  # fmt: skip
+    )
 
 
 def _latency_without(case: Case, saved: dict[int, float]) -> dict[str, float]:
-    """Cycles of the chain if instructions took fewer cycles each time, no more than the chain's memory part."""
+    """Cycles of the chain if instructions took fewer cycles each time, at most its memory part."""
     chain = case.model.chain
     if chain is None or "latency" not in case.model.cycles:
         return {}
@@ -160,16 +179,23 @@ def reuse(case: Case) -> Iterator[Advice]:
     )
     text = f"every byte is requested {factor:.3g} times ({requested:,} bytes requested, {read:,} distinct): "
     text += (
-        "an algorithmic change (tiles as in an implicit GEMM or im2col, register blocking) loads it once a tile."
+        "an algorithmic change (tiles as in an implicit GEMM or im2col, register blocking) loads it once a "
+        "tile."
         if arithmetic
         else "hold it in registers or shared memory, or order the blocks so that neighbours share it."
     )
     yield make(
-        case, name, title, text, "memory", case.model.gain(**after), pcs=tuple(r.pc for r in worst[:4]),
+        case,
+        name,
+        title,
+        text,
+        "memory",
+        case.model.gain(**after),
+        pcs=tuple(r.pc for r in worst[:4]),
         conflicts=("a tile takes shared memory and registers, which may cost occupancy",),
         confirm="lts__t_sectors falls towards the unique sectors",
         derivation="requests shrink by the reuse of a tile of 16, no further than each byte once",
-    )  # fmt: skip
+    )
 
 
 def pipelining(case: Case) -> Iterator[Advice]:
@@ -192,21 +218,32 @@ def pipelining(case: Case) -> Iterator[Advice]:
                 + ", ".join(f"{size:,} bytes leave {blocks} blocks an SM" for _, size, blocks in costs[1:])
             )
         yield make(
-            case, "async-copy", "Software pipelining with asynchronous copies",
+            case,
+            "async-copy",
+            "Software pipelining with asynchronous copies",
             f"each iteration waits for {loop.loads} loads that go through registers into shared memory "
-            f"({loop.shared_stores} stores, {loop.barriers} barriers); memory is {memory / chain.cycles:.0%} of a "
+            f"({loop.shared_stores} stores, {loop.barriers} barriers); memory is "
+            f"{memory / chain.cycles:.0%} of a "
             "warp's chain. cp.async with two or more stages loads the next tile meanwhile.",
-            "memory", case.model.gain(**after), lines=(loop.line,) if loop.line else (), conflicts=tuple(conflicts),
+            "memory",
+            case.model.gain(**after),
+            lines=(loop.line,) if loop.line else (),
+            conflicts=tuple(conflicts),
             confirm="long-scoreboard stalls fall; LDGSTS appears in the machine code",
             derivation="the chain becomes the longer of its memory part and the rest",
-        )  # fmt: skip
+        )
         return
 
 
 def wider(case: Case) -> Iterator[Advice]:
     """Narrow accesses: more instructions than the bytes need."""
-    narrow = [r for r in _global(case) if (r.width or 4) < 4 and r.operation in ("load", "store")
-              and (r.sectors or 0) <= 1.5 * (r.sectors_ideal or 0)]  # fmt: skip
+    narrow = [
+        r
+        for r in _global(case)
+        if (r.width or 4) < 4
+        and r.operation in ("load", "store")
+        and (r.sectors or 0) <= 1.5 * (r.sectors_ideal or 0)
+    ]
     if not narrow:
         return
     requests = sum(r.requests for r in narrow)
@@ -214,17 +251,24 @@ def wider(case: Case) -> Iterator[Advice]:
     keep = width / 16
     total = max(1, case.count("requests"))
     share = requests / total
-    after = {name: value * (1 - share * (1 - keep)) for name, value in case.model.cycles.items()
-             if name in ("l1", "issue", "latency", "int")}  # fmt: skip
+    after = {
+        name: value * (1 - share * (1 - keep))
+        for name, value in case.model.cycles.items()
+        if name in ("l1", "issue", "latency", "int")
+    }
     yield make(
-        case, "wider-access", "Access 16 bytes a lane instead of " + str(width),
+        case,
+        "wider-access",
+        "Access 16 bytes a lane instead of " + str(width),
         f"{requests:,} requests of {width} byte{'s' if width > 1 else ''} a lane move "
         f"{32 * width} bytes each; 16 bytes a lane (uint4) need {16 // width} times fewer instructions.",
-        "memory", case.model.gain(**after), pcs=tuple(r.pc for r in narrow[:4]),
+        "memory",
+        case.model.gain(**after),
+        pcs=tuple(r.pc for r in narrow[:4]),
         conflicts=("addresses must be multiples of 16 bytes, and the rest of the array needs its own code",),
         confirm="warp instructions and L1 requests fall",
-        derivation="instructions that serve narrow requests shrink with the width, at most to 16 bytes a lane",
-    )  # fmt: skip
+        derivation="instructions of narrow requests shrink with the width, at most to 16 bytes a lane",
+    )
 
 
 def atomics(case: Case) -> Iterator[Advice]:
@@ -241,14 +285,21 @@ def atomics(case: Case) -> Iterator[Advice]:
     per = lanes / (worst.atomic_addresses or 1)
     after = {"atomics": case.model.cycles.get("atomics", 0.0) / max(2.0, 32.0 if per >= 16 else per)}
     yield make(
-        case, "atomics", "Combine before the atomic",
-        f"{lanes:,.0f} lanes send atomics, {per:.3g} of a warp to one address on average: they are served one "
-        "after the other. Reduce within the warp (shuffles, __reduce_add_sync) or the block first, or privatise.",
-        "memory", case.model.gain(**after), pcs=(worst.pc,), evidence="modelled",
+        case,
+        "atomics",
+        "Combine before the atomic",
+        f"{lanes:,.0f} lanes send atomics, {per:.3g} of a warp to one address on average: they are served "
+        f"one "
+        "after the other. Reduce within the warp (shuffles, __reduce_add_sync) or the block first, or "
+        "privatise.",
+        "memory",
+        case.model.gain(**after),
+        pcs=(worst.pc,),
+        evidence="modelled",
         conflicts=("private copies take shared memory",),
         confirm="atomic requests fall by the number of lanes combined",
         derivation="one atomic a warp (or private copy) instead of one a lane",
-    )  # fmt: skip
+    )
 
 
 def spills(case: Case) -> Iterator[Advice]:
@@ -260,23 +311,34 @@ def spills(case: Case) -> Iterator[Advice]:
     ask = case.subject.resources()
     local = sum(r.sectors or 0 for r in case.rows if r.space == "local")
     # Where only PTX ran its execution knows no spills: each counts four bytes a lane once a thread at least.
-    moved = max(local, (stores + loads) // 4 * 4 * max(1, case.subject.result.blocks_executed)
-                * case.subject.launch.warps_per_block)  # fmt: skip
+    moved = max(
+        local,
+        (stores + loads)
+        // 4
+        * 4
+        * max(1, case.subject.result.blocks_executed)
+        * case.subject.launch.warps_per_block,
+    )
     model = case.model
     share = moved / max(1.0, moved + model.sector_bytes / 32)
     extra = {name: model.cycles.get(name, 0.0) for name in ("l1", "l2")}
     low = 1.0
     high = 1 + share * sum(extra.values()) / max(1.0, sum(model.cycles.values())) + 0.25
     yield make(
-        case, "spills", "Stop the register spills",
+        case,
+        "spills",
+        "Stop the register spills",
         f"{stores:,} bytes of spill stores and {loads:,} bytes of spill loads a thread at "
-        f"{ask.registers if ask else 'unknown'} registers: give registers back (__launch_bounds__, -maxrregcount), "
+        f"{ask.registers if ask else 'unknown'} registers: give registers back (__launch_bounds__, "
+        f"-maxrregcount), "
         "shorten live ranges, split the kernel or unroll less.",
-        "registers", (low, max(high, 1.3)), evidence="static",
+        "registers",
+        (low, max(high, 1.3)),
+        evidence="static",
         conflicts=("more registers a thread may cost blocks an SM",),
         confirm="ptxas -v reports 0 bytes of spills",
-        derivation="share of local-memory sectors among all sectors; at least a quarter of the issue slots around them",
-    )  # fmt: skip
+        derivation="share of local-memory sectors among all; at least a quarter of the issue slots around",
+    )
 
 
 MEMORY_RULES = (coalescing, padding, reuse, pipelining, wider, atomics, spills)

@@ -23,7 +23,8 @@ Gain = tuple[float, float]
 class Advice:
     """One recommendation. ``id`` names the strategy; ``numbers`` are this kernel's own figures in words, of
     which there is at least one; ``gain`` a range of speed-ups with its ``derivation``; ``lines`` are
-    (path, line) of the evidence, foremost first; ``pcs`` the instructions; ``confirm`` what would prove it."""
+    (path, line) of the evidence, foremost first; ``pcs`` the instructions; ``confirm`` what would prove it.
+    """
 
     id: str
     title: str
@@ -80,7 +81,7 @@ class Case:
         return any(is_async_copy(row, view.isa) for view in views for row in view.rows)
 
 
-HOW = "busy cycles of every resource before and after: the lower end if they overlap perfectly, the upper if not"
+HOW = "busy cycles of every resource before and after, from perfect overlap to none"
 
 
 def make(
@@ -103,6 +104,16 @@ def make(
     high = gain[1]
     severity = "critical" if high >= 2 else "warning" if high >= 1.2 else "info"
     return Advice(
-        name, title, text, severity, category, evidence, gain, derivation, conflicts, confirm,
-        tuple(dict.fromkeys((*lines, *places))), pcs,
-    )  # fmt: skip
+        name,
+        title,
+        text,
+        severity,
+        category,
+        evidence,
+        gain,
+        derivation,
+        conflicts,
+        confirm,
+        tuple(dict.fromkeys((*lines, *places))),
+        pcs,
+    )

@@ -73,24 +73,49 @@ def decide(
 
     main_text = f"most arithmetic: {roof.peak.label if roof.peak is not None else main}"
     return (
-        DecisionRow("memory-bound, low ratio, below the cliff", both(memory, low, None if above is None else not above),
-                    f"{busy}; {ratio_text}; {shared_text}",
-                    "more reuse: larger tile, one more asynchronous stage while shared memory allows"),
-        DecisionRow("memory-bound, high ratio, enough warps", both(memory, None if low is None else not low, enough),
-                    f"{busy}; {ratio_text}; {warps_text}",
-                    "fewer bytes: algorithmic change, narrower types, better coalescing"),
-        DecisionRow("compute-bound on FFMA", both(compute, main in ("fp32", "fp64", "fp16")),
-                    f"{busy}; {main_text}", "tensor cores, fewer instructions beside the FFMAs"),
-        DecisionRow("compute-bound on HMMA/HGMMA", both(compute, tensor), f"{busy}; {main_text}",
-                    "near the roof: tighter schedule, wider instructions"),
-        DecisionRow("compute-bound on IMMA", both(compute, integer), f"{busy}; {main_text}",
-                    "wider IMMA shapes, fewer conversions"),
-        DecisionRow("latency-bound", latency,
-                    f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}",
-                    "more independent work: warps, accumulators, loads in flight"),
-        DecisionRow("shared memory above the cliff", above, shared_text,
-                    "fewer bytes a block: the nearest cliff says how many"),
-    )  # fmt: skip
+        DecisionRow(
+            "memory-bound, low ratio, below the cliff",
+            both(memory, low, None if above is None else not above),
+            f"{busy}; {ratio_text}; {shared_text}",
+            "more reuse: larger tile, one more asynchronous stage while shared memory allows",
+        ),
+        DecisionRow(
+            "memory-bound, high ratio, enough warps",
+            both(memory, None if low is None else not low, enough),
+            f"{busy}; {ratio_text}; {warps_text}",
+            "fewer bytes: algorithmic change, narrower types, better coalescing",
+        ),
+        DecisionRow(
+            "compute-bound on FFMA",
+            both(compute, main in ("fp32", "fp64", "fp16")),
+            f"{busy}; {main_text}",
+            "tensor cores, fewer instructions beside the FFMAs",
+        ),
+        DecisionRow(
+            "compute-bound on HMMA/HGMMA",
+            both(compute, tensor),
+            f"{busy}; {main_text}",
+            "near the roof: tighter schedule, wider instructions",
+        ),
+        DecisionRow(
+            "compute-bound on IMMA",
+            both(compute, integer),
+            f"{busy}; {main_text}",
+            "wider IMMA shapes, fewer conversions",
+        ),
+        DecisionRow(
+            "latency-bound",
+            latency,
+            f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}",
+            "more independent work: warps, accumulators, loads in flight",
+        ),
+        DecisionRow(
+            "shared memory above the cliff",
+            above,
+            shared_text,
+            "fewer bytes a block: the nearest cliff says how many",
+        ),
+    )
 
 
 def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) -> tuple[str, str]:
@@ -100,10 +125,16 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
     top = model.top
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
     kind = (
-        "Memory-bound" if top in _MEMORY else "Latency-bound" if top == "latency"
-        else "Contention-bound" if top == "atomics" else "Shared-memory-bound" if top == "shared"
+        "Memory-bound"
+        if top in _MEMORY
+        else "Latency-bound"
+        if top == "latency"
+        else "Contention-bound"
+        if top == "atomics"
+        else "Shared-memory-bound"
+        if top == "shared"
         else "Compute-bound"
-    )  # fmt: skip
+    )
     next_ = (
         f"; next is {LABELS[ordered[1][0]]} at {ordered[1][1] / ordered[0][1]:.0%} of it"
         if len(ordered) > 1
@@ -111,10 +142,11 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
     )
     text = f"{kind}: {LABELS[top]} would be busy longest, {ordered[0][1]:,.0f} cycles an SM{next_}"
     if top == "latency" and model.chain is not None:
-        part = max(model.chain.parts, key=lambda name: model.chain.parts[name])
+        parts = model.chain.parts
+        part = max(parts, key=lambda name: parts[name])
         share = model.chain.parts[part] / max(model.chain.cycles, 1)
         text += f". {share:.0%} of one warp's chain is {part}"
-    if roof.intensity.value is not None and roof.main in roof.balances:
+    if roof.intensity.value is not None and roof.main is not None and roof.main in roof.balances:
         text += (
             f". {roof.intensity.value:.3g} FLOP a unique byte against a balance of "
             f"{roof.balances[roof.main]:.3g}"

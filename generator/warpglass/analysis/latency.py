@@ -1,4 +1,4 @@
-"""The dependence chain of one warp, in cycles: how long it takes alone, with nothing in its way but latencies.
+"""The dependence chain of one warp, in cycles: how long it takes alone, held up by latencies only.
 
 A model, not a simulation: PTX may be reordered by the assembler inside a basic block, so that instructions
 there wait for their operands only; SASS issues in order. A block of code is left when all of it was issued.
@@ -56,15 +56,23 @@ def latencies(machine: Arch, dram_share: float, l1_share: float) -> Latencies:
 
     def middle(name: str) -> float:
         low, high = getattr(machine, name) or getattr(stand_in, name)
-        return (low + high) / 2
+        return float(low + high) / 2
 
     alu = machine.alu_latency or stand_in.alu_latency or 4
     l1, l2, dram = middle("l1_hit"), middle("l2_hit"), middle("dram")
     beyond = dram_share * dram + (1 - dram_share) * l2
     kinds = {
-        "alu": alu, "fpu": alu, "half": alu + 1, "double": max(alu + 4, 32 * 4 // (machine.fp64 or 16)),
-        "convert": alu + 6, "sfu": alu + 16, "tensor": alu + 14, "predicate": alu, "move": alu, "call": 30,
-    }  # fmt: skip
+        "alu": alu,
+        "fpu": alu,
+        "half": alu + 1,
+        "double": max(alu + 4, 32 * 4 // (machine.fp64 or 16)),
+        "convert": alu + 6,
+        "sfu": alu + 16,
+        "tensor": alu + 14,
+        "predicate": alu,
+        "move": alu,
+        "call": 30,
+    }
     return Latencies(
         kinds, round(l1 * 0.75), round(l1), round(l1_share * l1 + (1 - l1_share) * beyond), round(l2)
     )
@@ -145,13 +153,21 @@ def warp_chain(
     scale = len(pcs) / max(1, len(walked))
     covered = step / len(issued) if issued else 0.0
     return Chain(
-        now * scale, {key: value * scale for key, value in spent.items()}, len(walked),
+        now * scale,
+        {key: value * scale for key, value in spent.items()},
+        len(walked),
         covered if issued else None,
-    )  # fmt: skip
+    )
 
 
-_GROUP = {"load": "memory", "store": "memory", "atomic": "memory", "async": "memory", "barrier": "barrier",
-          "branch": "branch"}  # fmt: skip
+_GROUP = {
+    "load": "memory",
+    "store": "memory",
+    "atomic": "memory",
+    "async": "memory",
+    "barrier": "barrier",
+    "branch": "branch",
+}
 
 
 def _longest(trace: BlockTrace) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:

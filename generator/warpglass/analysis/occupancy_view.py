@@ -124,7 +124,7 @@ def sufficiency(
 def curves(machine: Arch, ask: Resources) -> tuple[Curve, ...]:
     """Warps over block size, registers a thread and shared bytes a block, the other two kept."""
     blocks = tuple(range(32, 1025, 32))
-    registers = tuple(range(16, machine.max_regs_thread + 1, 8)) + (machine.max_regs_thread,)
+    registers = (*range(16, machine.max_regs_thread + 1, 8), machine.max_regs_thread)
     step = 1024
     shared = tuple(range(0, machine.smem_block_optin + 1, step))
     total = ask.static_shared + ask.dynamic_shared
@@ -133,11 +133,28 @@ def curves(machine: Arch, ask: Resources) -> tuple[Curve, ...]:
         return occupancy(machine, changed).warps
 
     return (
-        Curve("block size", "threads", blocks, tuple(warps(replace(ask, threads=b)) for b in blocks), ask.threads),
-        Curve("registers", "a thread", registers, tuple(warps(replace(ask, registers=r)) for r in registers), ask.registers),
-        Curve("shared memory", "bytes a block", shared,
-              tuple(warps(replace(ask, static_shared=0, dynamic_shared=s)) for s in shared), total),
-    )  # fmt: skip
+        Curve(
+            "block size",
+            "threads",
+            blocks,
+            tuple(warps(replace(ask, threads=b)) for b in blocks),
+            ask.threads,
+        ),
+        Curve(
+            "registers",
+            "a thread",
+            registers,
+            tuple(warps(replace(ask, registers=r)) for r in registers),
+            ask.registers,
+        ),
+        Curve(
+            "shared memory",
+            "bytes a block",
+            shared,
+            tuple(warps(replace(ask, static_shared=0, dynamic_shared=s)) for s in shared),
+            total,
+        ),
+    )
 
 
 def stage_costs(machine: Arch, ask: Resources, tile: int, most: int = 4) -> tuple[tuple[int, int, int], ...]:

@@ -66,7 +66,7 @@ def _ptx(opcode: str) -> Arithmetic | None:
 
 
 def _ptx_tensor(parts: list[str]) -> Arithmetic | None:
-    shape = next((m for part in parts if (m := _PTX_SHAPE.match(part))), None)
+    shape = next((hit for part in parts if (hit := _PTX_SHAPE.match(part))), None)
     if shape is None or (parts[0] == "wmma" and parts[1] != "mma"):
         return None
     m, n, k = (int(g) for g in shape.groups())
@@ -105,7 +105,7 @@ def _sass(opcode: str) -> Arithmetic | None:
         half = "F16" in parts and "F32" not in parts
         return Arithmetic(_tensor_name(kind, half), warp=2 * shape[0] * shape[1] * shape[2])
     if base in ("HGMMA", "IGMMA", "QGMMA"):
-        found = next((m for part in parts[1:] if (m := _WARPGROUP_SHAPE.match(part))), None)
+        found = next((hit for part in parts[1:] if (hit := _WARPGROUP_SHAPE.match(part))), None)
         if found is None:
             return None
         m, n, k = (int(g) for g in found.groups())

@@ -59,7 +59,8 @@ class Remedy:
                 f"XOR the row (offset / {self.pitch}) into the column in units of {self.unit} bytes: {works}"
             )
         if self.rows:
-            return f"pad rows of {self.pitch} bytes by {self.pad} bytes, to a pitch of {self.pitch + self.pad}: {works}"
+            whole = self.pitch + self.pad
+            return f"pad rows of {self.pitch} bytes by {self.pad} bytes, to a pitch of {whole}: {works}"
         return f"leave {self.pad} bytes free after every {self.pitch} bytes: {works}"
 
 
@@ -114,13 +115,15 @@ def find_remedy(layouts: Iterable[Layout]) -> Remedy | None:
     base = min(int(layout.addresses[layout.mask].min()) for layout in found)
     base -= base % max(unit, 128)
     pitches = _pitches(found, unit)
-    best: tuple[int, int, int, int] | None = None
+    rows = _row_pitches(found, unit)
+    best: tuple[int, float, bool, int, int] | None = None
     for pitch in pitches:
         for pad in range(unit, 64 + 1, unit):
             after = sum(
                 layout.waves(layout.addresses + (layout.addresses - base) // pitch * pad) for layout in found
             )
-            key = (after, pad, -pitch, pitch)
+            # Among equals: the fewest bytes, then a row of the tile itself, then the shortest.
+            key = (after, pad / pitch, pitch not in rows, pitch, pad)
             if best is None or key < best:
                 best = key
     swizzle: tuple[int, int] | None = None
@@ -135,7 +138,7 @@ def find_remedy(layouts: Iterable[Layout]) -> Remedy | None:
         and best[0] - ideal <= (before - ideal) / 2
         and (swizzle is None or best[0] <= swizzle[0])
     ):
-        return Remedy(best[3], best[1], unit, before, best[0], ideal, best[3] in _common_steps(found, unit))
+        return Remedy(best[3], best[4], unit, before, best[0], ideal, not best[2])
     if swizzle is not None and swizzle[0] - ideal <= (before - ideal) / 2:
         return Remedy(swizzle[1], 0, unit, before, swizzle[0], ideal, True)
     return None
@@ -148,16 +151,18 @@ def _swizzled(addresses: Ints, base: int, pitch: int, unit: int) -> Ints:
     return moved
 
 
-def _common_steps(layouts: Sequence[Layout], unit: int) -> list[int]:
-    """Distances between neighbouring addresses of a request, the commonest first: rows of a tile."""
+def _row_pitches(layouts: Sequence[Layout], unit: int) -> list[int]:
+    """Distances between a request's lanes and between requests of one lane, the commonest first: rows."""
     steps: Counter[int] = Counter()
     for layout in layouts:
         for row, mask in zip(layout.addresses, layout.mask, strict=True):
-            distinct = np.unique(row[mask])
-            steps.update(int(s) for s in np.diff(distinct) if s >= 32 and s % unit == 0)
-    return [step for step, _ in steps.most_common(4)]
+            steps.update(np.diff(np.unique(row[mask])).tolist())
+        if len(layout.addresses) > 1:
+            lane = layout.addresses[:, 0][layout.mask[:, 0]]
+            steps.update(np.abs(np.diff(lane)).tolist())
+    return [step for step, _ in steps.most_common() if step >= 64 and step % unit == 0][:4]
 
 
 def _pitches(layouts: Sequence[Layout], unit: int) -> list[int]:
     powers = [size for size in (128, 256, 512, 1024, 2048, 4096) if size % unit == 0]
-    return list(dict.fromkeys([*_common_steps(layouts, unit), *powers]))
+    return list(dict.fromkeys([*_row_pitches(layouts, unit), *powers]))

@@ -30,9 +30,13 @@ _WIDTHS = {
 }
 _LARGEST = 1e30
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The least work of a problem: ``flops`` operations (an FMA counts two) and ``bytes`` of memory traffic."""
+    """The least work of a problem: ``flops`` operations (an FMA counts two), ``bytes`` of memory traffic."""
 
     kind: str
     text: str
@@ -61,35 +65,48 @@ class Problem:
 #: Least work by kind of problem; every operand is read once and every result written once.
 FORMULAS: Mapping[str, Formula] = {
     "gemm": Formula(
-        ("m", "n", "k"), {"batch": 1},
-        "2*batch*m*n*k", "w*batch*(m*k + k*n + m*n)",
+        ("m", "n", "k"),
+        {"batch": 1},
+        "2*batch*m*n*k",
+        "w*batch*(m*k + k*n + m*n)",
         "NVIDIA, Matrix Multiplication Background User's Guide, section 2: M*N*K multiply-adds",
     ),
     "conv": Formula(
-        ("n", "c", "h", "w_in", "k", "r", "s"), {"stride": 1, "pad": 0},
+        ("n", "c", "h", "w_in", "k", "r", "s"),
+        {"stride": 1, "pad": 0},
         "2*n*k*((h+2*pad-r)//stride+1)*((w_in+2*pad-s)//stride+1)*c*r*s",
         "w*(n*c*h*w_in + k*c*r*s + n*k*((h+2*pad-r)//stride+1)*((w_in+2*pad-s)//stride+1))",
         "NVIDIA, Convolutional Layers User's Guide, section 2: implicit GEMM of NPQ x CRS x K",
     ),
     "attention": Formula(
-        ("b", "h", "s", "d"), {},
-        "4*b*h*s*s*d", "w*4*b*h*s*d",
+        ("b", "h", "s", "d"),
+        {},
+        "4*b*h*s*s*d",
+        "w*4*b*h*s*d",
         "Dao, FlashAttention-2, arXiv:2307.08691, section 4.1: 4 * seqlen^2 * head dim * heads",
     ),
     "attention-causal": Formula(
-        ("b", "h", "s", "d"), {},
-        "2*b*h*s*s*d", "w*4*b*h*s*d",
+        ("b", "h", "s", "d"),
+        {},
+        "2*b*h*s*s*d",
+        "w*4*b*h*s*d",
         "Dao, FlashAttention-2, arXiv:2307.08691, section 4.1: half of the entries with a causal mask",
     ),
     "reduction": Formula(
-        ("n",), {"outputs": 1}, "n - outputs", "w*(n + outputs)",
+        ("n",),
+        {"outputs": 1},
+        "n - outputs",
+        "w*(n + outputs)",
         "n - 1 additions a result (Harris, Optimizing Parallel Reduction in CUDA, 2007)",
     ),
     "elementwise": Formula(
-        ("n",), {"inputs": 2, "ops": 1}, "ops*n", "w*n*(inputs + 1)",
+        ("n",),
+        {"inputs": 2, "ops": 1},
+        "ops*n",
+        "w*n*(inputs + 1)",
         "each input read once, the result written once (Williams et al., Roofline, CACM 52(4), 2009)",
     ),
-}  # fmt: skip
+}
 
 
 def evaluate(text: str, names: Mapping[str, float]) -> float:
@@ -105,7 +122,11 @@ def evaluate(text: str, names: Mapping[str, float]) -> float:
     def value(node: ast.expr, depth: int) -> float:
         if depth > 60:
             raise UsageError("the expression is nested too deeply")
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, int | float)
+            and not isinstance(node.value, bool)
+        ):
             return _finite(node.value)
         if isinstance(node, ast.Name):
             if node.id.lower() not in known:

@@ -23,14 +23,29 @@ from warpglass.gpu.rates import peaks
 __all__ = ["LABELS", "Model", "build_model", "l1_share", "unique_bytes"]
 
 LABELS: Mapping[str, str] = {
-    "issue": "instruction issue", "fp32": "FP32 pipe", "fp64": "FP64 pipe", "fp16": "half-precision pipe",
-    "int": "integer pipe", "special": "special-function unit", "tensor": "tensor cores",
-    "shared": "shared-memory wavefronts", "l1": "L1 sectors", "l2": "L2 traffic", "dram": "device memory",
-    "atomics": "atomics on the same address", "latency": "latency of dependent instructions",
-}  # fmt: skip
-_PIPES = {"fpu": ("fp32", "fp32"), "half": ("fp16", "fp16x2_results"), "double": ("fp64", "fp64"),
-          "alu": ("int", "int_add"), "predicate": ("int", "int_add"), "sfu": ("special", "sfu"),
-          "convert": ("special", "conv_other")}  # fmt: skip
+    "issue": "instruction issue",
+    "fp32": "FP32 pipe",
+    "fp64": "FP64 pipe",
+    "fp16": "half-precision pipe",
+    "int": "integer pipe",
+    "special": "special-function unit",
+    "tensor": "tensor cores",
+    "shared": "shared-memory wavefronts",
+    "l1": "L1 sectors",
+    "l2": "L2 traffic",
+    "dram": "device memory",
+    "atomics": "atomics on the same address",
+    "latency": "latency of dependent instructions",
+}
+_PIPES = {
+    "fpu": ("fp32", "fp32"),
+    "half": ("fp16", "fp16x2_results"),
+    "double": ("fp64", "fp64"),
+    "alu": ("int", "int_add"),
+    "predicate": ("int", "int_add"),
+    "sfu": ("special", "sfu"),
+    "convert": ("special", "conv_other"),
+}
 #: PTX instructions that become a sequence in machine code: (pattern, slots on the pipe, special-function
 #: slots). Counted in code of ptxas 13.0 for sm_80; division by a constant is a multiplication and not here.
 _SEQUENCES: tuple[tuple[re.Pattern[str], int, int], ...] = (
@@ -113,9 +128,12 @@ def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
     # .cg, .cv, volatile and the atomics' scopes go past the L1.
     past = re.compile(r"\.(cg|cv|volatile|relaxed|acquire|STRONG)\b")
     loads = [
-        row for row in rows
-        if row.space == "global" and row.operation == "load" and not past.search(subject.listing.rows[row.pc].opcode)
-    ]  # fmt: skip
+        row
+        for row in rows
+        if row.space == "global"
+        and row.operation == "load"
+        and not past.search(subject.listing.rows[row.pc].opcode)
+    ]
     requested = sum(row.sectors or 0 for row in loads) / max(1, subject.result.blocks_executed)
     trace = next((t for t in subject.result.traces if t.accesses is not None), None)
     if not requested or trace is None or trace.accesses is None or not trace.accesses.complete:
@@ -188,12 +206,12 @@ def build_model(subject: Subject) -> Model:
     unique = unique_bytes(subject)
     moved = float(sum(unique)) if unique is not None else float(32 * sectors)
     share = min(1.0, moved / max(1.0, 32 * sectors * (1 - hits))) if sectors else 0.0
-    times = latencies(a, share, hits)
+    waits = latencies(a, share, hits)
     extra = {
         row.pc: max(0.0, (row.conflicts or 0) / row.requests) + max(0.0, row.sector_excess / row.requests)
         for row in rows
     }
-    chain = warp_chain(subject.listing, result, times, extra)
+    chain = warp_chain(subject.listing, result, waits, extra)
     return _spread(subject, cycles, chain, rows, moved, 32.0 * sectors, hits, share)
 
 
@@ -209,9 +227,15 @@ def _tensor_cycles(subject: Subject, precision: str, work: int) -> float:
 
 
 def _spread(
-    subject: Subject, cycles: dict[str, float], chain: Chain | None, rows: tuple[AccessRow, ...],
-    moved: float, sector_bytes: float, hits: float, share: float,
-) -> Model:  # fmt: skip
+    subject: Subject,
+    cycles: dict[str, float],
+    chain: Chain | None,
+    rows: tuple[AccessRow, ...],
+    moved: float,
+    sector_bytes: float,
+    hits: float,
+    share: float,
+) -> Model:
     """From sums over the grid to cycles of the busiest SM."""
     blocks, sms, resident = max(1, subject.launch.blocks), subject.sms, occupancy_blocks(subject)
     executed = max(1, subject.result.blocks_executed)
@@ -239,9 +263,16 @@ def _spread(
     if chain is not None:
         cycles["latency"] = rounds * chain.cycles
     return Model(
-        {name: value for name, value in cycles.items() if value > 0}, chain, rounds, resident, imbalance,
-        moved, sector_bytes, hits, share,
-    )  # fmt: skip
+        {name: value for name, value in cycles.items() if value > 0},
+        chain,
+        rounds,
+        resident,
+        imbalance,
+        moved,
+        sector_bytes,
+        hits,
+        share,
+    )
 
 
 def _distinct_atomics(subject: Subject, row: AccessRow) -> float:

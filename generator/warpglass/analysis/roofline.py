@@ -86,17 +86,25 @@ def roofline(subject: Subject) -> Roofline:
         total = Number("Operations", p.flops, "FLOP", "static", f"{p.text}: {p.rule}", "problem")
     found = unique_bytes(subject)
     unique = executed(
-        "Unique bytes", None if found is None else sum(found), "bytes",
+        "Unique bytes",
+        None if found is None else sum(found),
+        "bytes",
         "distinct 32-byte sectors read + written over all buffers, x 32",
         None if found is not None else "the run did not count distinct sectors",
-    )  # fmt: skip
+    )
     rows = access_table(subject.listing, subject.result)
     sectors = sum(row.sectors or 0 for row in rows if row.space != "local")
     requested = executed("Requested bytes", 32 * sectors, "bytes", "sectors of all global requests x 32")
     again = (requested.value or 0) - (unique.value or 0)
     reread = derived("Bytes read again", max(0, again), "bytes", "requested - unique", (requested, unique))
-    intensity = ratio("Arithmetic intensity", total, unique, "FLOP a byte", "operations / unique bytes",
-                      "no global memory was touched")  # fmt: skip
+    intensity = ratio(
+        "Arithmetic intensity",
+        total,
+        unique,
+        "FLOP a byte",
+        "operations / unique bytes",
+        "no global memory was touched",
+    )
     main = max(warps, key=lambda key: warps[key] * _weight(subject, key)) if warps else None
     roofs = peaks(subject.arch, subject.gpu) if subject.gpu is not None else ()
     bandwidth = subject.gpu.dram_gbs if subject.gpu is not None else None
@@ -108,8 +116,23 @@ def roofline(subject: Subject) -> Roofline:
     elif main is None and unique.value:
         bound = "memory"
     achieved, moved, attained = _timed(subject, total, unique, peak, bandwidth)
-    return Roofline(by, total, main, unique, requested, reread, intensity, roofs, balances, peak, bandwidth, bound,
-                    achieved, moved, attained)  # fmt: skip
+    return Roofline(
+        by,
+        total,
+        main,
+        unique,
+        requested,
+        reread,
+        intensity,
+        roofs,
+        balances,
+        peak,
+        bandwidth,
+        bound,
+        achieved,
+        moved,
+        attained,
+    )
 
 
 def _weight(subject: Subject, precision: str) -> float:
@@ -147,20 +170,35 @@ def _timed(
         )
     seconds = subject.time_ms / 1e3
     time = Number("Time", subject.time_ms, "ms", "measured", subject.time_origin)
-    achieved = derived("Achieved", None if total.value is None else total.value / seconds / 1e9, "GFLOP/s",
-                       "operations / time", (total, time))  # fmt: skip
+    achieved = derived(
+        "Achieved",
+        None if total.value is None else total.value / seconds / 1e9,
+        "GFLOP/s",
+        "operations / time",
+        (total, time),
+    )
     moved_bytes = unique
     if subject.problem is not None and subject.problem.bytes is not None:
         p = subject.problem
         moved_bytes = Number("Bytes", p.bytes, "bytes", "static", f"{p.text}: {p.rule}", "problem")
-    moved = derived("Effective bandwidth", None if moved_bytes.value is None else moved_bytes.value / seconds / 1e9,
-                    "GB/s", "bytes / time", (moved_bytes, time))  # fmt: skip
+    moved = derived(
+        "Effective bandwidth",
+        None if moved_bytes.value is None else moved_bytes.value / seconds / 1e9,
+        "GB/s",
+        "bytes / time",
+        (moved_bytes, time),
+    )
     shares = []
     if peak is not None and achieved.value is not None:
         shares.append(achieved.value / (peak.tflops * 1e3))
     if bandwidth and moved.value is not None:
         shares.append(moved.value / bandwidth)
-    attained = derived("Attained", 100 * max(shares) if shares else None, "% of the roof",
-                       "the larger of achieved / peak and bandwidth / peak bandwidth", (achieved, moved),
-                       None if shares else "no peak is known: --gpu names a GPU")  # fmt: skip
+    attained = derived(
+        "Attained",
+        100 * max(shares) if shares else None,
+        "% of the roof",
+        "the larger of achieved / peak and bandwidth / peak bandwidth",
+        (achieved, moved),
+        None if shares else "no peak is known: --gpu names a GPU",
+    )
     return achieved, moved, attained

@@ -128,7 +128,9 @@ def _view(subject: Subject, listing: Listing, index: int, trips: float | None, r
     name = next((b for b in base if b in ("HMMA", "IMMA", "HGMMA", "DMMA", "QMMA", "IGMMA", "QGMMA")), "MMA")
     if tensor:
         low, high = TENSOR_THRESHOLDS
-        rule = "tensor-core loops: below 5:1 not even the L2 keeps up with 16-byte loads, below 20:1 device memory does not"
+        rule = (
+            "tensor-core loops: below 5:1 not even the L2 feeds 16-byte loads, below 20:1 not device memory"
+        )
         compute, named = tensor, name
     else:
         low, high, rule = thresholds(subject.arch, subject.gpu, moved / 32 / len(loads) if loads else 4)

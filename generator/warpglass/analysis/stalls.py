@@ -7,24 +7,43 @@ table knows is left as it is. Figures come from this kernel's control fields and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from warpglass import sass
 from warpglass.analysis.listing import Listing
 from warpglass.gpu import Arch, fixed_latencies
-from warpglass.sass.defuse import defuse, register_name
+from warpglass.sass.defuse import DefUse, defuse, register_name
 
 __all__ = ["Tightening", "need_of", "stall_histogram", "tightenings"]
 
 #: Opcodes whose stall is about something else than the readers of a result.
-_KEPT_KINDS = frozenset({
-    "branch", "barrier", "exit", "call", "control", "tensor", "double", "async", "half", "load", "store", "atomic",
-})  # fmt: skip
+_KEPT_KINDS = frozenset(
+    {
+        "branch",
+        "barrier",
+        "exit",
+        "call",
+        "control",
+        "tensor",
+        "double",
+        "async",
+        "half",
+        "load",
+        "store",
+        "atomic",
+    }
+)
 #: The table holds the least distance that was seen; some readers need a cycle more than others.
 _MARGIN = 1
-_RATES = {"fpu": "fp32", "alu": "int_add", "predicate": "int_add", "move": "int_add", "sfu": "sfu",
-          "convert": "conv_other"}  # fmt: skip
+_RATES = {
+    "fpu": "fp32",
+    "alu": "int_add",
+    "predicate": "int_add",
+    "move": "int_add",
+    "sfu": "sfu",
+    "convert": "conv_other",
+}
 _FARTHEST = 24
 
 
@@ -103,9 +122,14 @@ def tightenings(
 
 
 def _in_block(
-    function: sass.Function, listing: Listing, machine: Arch, table: Mapping[tuple[str, str], int], sm: int,
-    start: int, end: int,
-) -> list[Tightening]:  # fmt: skip
+    function: sass.Function,
+    listing: Listing,
+    machine: Arch,
+    table: Mapping[tuple[str, str], int],
+    sm: int,
+    start: int,
+    end: int,
+) -> list[Tightening]:
     items = function.instructions[start:end]
     if any(item.control is None for item in items):
         return []
@@ -146,16 +170,25 @@ def _in_block(
             first = min(mine, default=(None, None))
             out.append(
                 Tightening(
-                    start + i, stalls[i], needed, None if first[0] is None else start + first[0], first[1],
-                    f"{control} {item.text}", f"{replace(control, stall=needed)} {item.text}",
+                    start + i,
+                    stalls[i],
+                    needed,
+                    None if first[0] is None else start + first[0],
+                    first[1],
+                    f"{control} {item.text}",
+                    f"{replace(control, stall=needed)} {item.text}",
                 )
-            )  # fmt: skip
+            )
             stalls[i] = needed
     return out
 
 
-def _pairs(items, uses, table):  # type: ignore[no-untyped-def]
-    """(writer, reader, cycles or None) of fixed-latency results read in the same block, overwrites included."""
+def _pairs(
+    items: Sequence[sass.Instruction],
+    uses: Sequence[DefUse],
+    table: Mapping[tuple[str, str], int],
+) -> list[tuple[int, int, int | None]]:
+    """(writer, reader, cycles or None) of fixed-latency results read or overwritten in one block."""
     found: list[tuple[int, int, int | None]] = []
     last: dict[int, int] = {}
     for j, use in enumerate(uses):
@@ -163,13 +196,16 @@ def _pairs(items, uses, table):  # type: ignore[no-untyped-def]
             p = last.get(register)
             if p is None:
                 continue
-            control = items[p].control
-            if control is not None and control.write_barrier is not None:
+            if _by_scoreboard(items[p]):
                 continue  # the wait mask takes care of it
             found.append((p, j, need_of(table, items[p].opcode, register_name(register))))
         for register in use.writes:
             p = last.get(register)
-            if p is not None and items[p].control.write_barrier is None:
+            if p is not None and not _by_scoreboard(items[p]):
                 found.append((p, j, need_of(table, items[p].opcode, register_name(register))))
             last[register] = j
     return found
+
+
+def _by_scoreboard(item: sass.Instruction) -> bool:
+    return item.control is not None and item.control.write_barrier is not None

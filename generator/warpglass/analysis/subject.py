@@ -1,4 +1,4 @@
-"""What an analysis of one launch looks at, gathered once: hardware, launch, code and what its execution counted."""
+"""What an analysis of one launch looks at, gathered once: hardware, launch, code, counts."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ __all__ = ["PRECISIONS", "Peak", "peaks", "tensor_ratio"]
 #: Precisions in the order a table shows them: scalar pipes first, then the tensor cores.
 PRECISIONS: Mapping[str, str] = {
     "fp64": "FP64", "fp32": "FP32", "fp16": "FP16 (half2)", "tensor_fp64": "FP64 tensor",
-    "tensor_tf32": "TF32 tensor", "tensor_bf16": "BF16 tensor", "tensor_fp16_fp32acc": "FP16 tensor, FP32 sum",
+    "tensor_tf32": "TF32 tensor", "tensor_bf16": "BF16 tensor",
+    "tensor_fp16_fp32acc": "FP16 tensor, FP32 sum",
     "tensor_fp16_fp16acc": "FP16 tensor, FP16 sum", "tensor_fp8": "FP8 tensor, FP32 sum",
     "tensor_fp8_fp16acc": "FP8 tensor, FP16 sum", "tensor_int8": "INT8 tensor", "tensor_int4": "INT4 tensor",
     "tensor_fp4": "FP4 tensor",
@@ -41,7 +42,7 @@ def _rates() -> Mapping[str, Any]:
 
 
 def tensor_ratio(arch: Arch, precision: str) -> float | None:
-    """Rate of a tensor precision (``int8``, ``fp8`` …) over FP16 with FP32 sums, where the tables have both."""
+    """Rate of a tensor precision (``int8``, ``fp8`` …) over FP16 with FP32 sums, or None."""
     row = _rates().get(arch.compute_capability, {})
     if precision not in row or "fp16_fp32acc" not in row:
         return None

@@ -50,8 +50,10 @@ def _block(block: Mapping[str, Any]) -> list[str]:
             lines.append(f"| {' | '.join(text(c) for c in cells)} |")
         return [*lines, ""]
     if kind == "bars":
-        return [f"- {text(i.get('label'))}: {view.num(i.get('value'))} {block.get('unit') or ''}".rstrip()
-                for i in block.get("items") or []] + [""]  # fmt: skip
+        return [
+            f"- {text(i.get('label'))}: {view.num(i.get('value'))} {block.get('unit') or ''}".rstrip()
+            for i in block.get("items") or []
+        ] + [""]
     return []
 
 
@@ -64,7 +66,8 @@ def _mix(launch: Mapping[str, Any]) -> list[str]:
     lines = [f"{str(run.get('isa', '')).upper()}, executed: {view.num(total)} warp instructions", ""]
     lines += ["| opcode | kind | warp instructions | share |", "|---|---|---|---|"]
     lines += [
-        f"| {code(r['opcode'])} | {text(r.get('kind'))} | {view.num(r['warp'])} | {100 * r['warp'] / total:.1f} % |"
+        f"| {code(r['opcode'])} | {text(r.get('kind'))} | {view.num(r['warp'])} | "
+        f"{100 * r['warp'] / total:.1f} % |"
         for r in rows[:24]
     ]
     return [*lines, ""]
@@ -80,8 +83,10 @@ def _advice(report: Mapping[str, Any], index: int) -> list[str]:
         if one.get("line") is not None:
             where = f" {text(view.source_name(report, one.get('source')))}:{one['line']}"
         gain = f" — {text(one['gain'])}" if one.get("gain") else ""
-        lines.append(f"{number}. **{text(one.get('title'))}** ({text(one.get('severity') or '')}, "
-                     f"{text(one.get('category') or '')}, {text(one.get('evidence'))}){gain}{where}")  # fmt: skip
+        lines.append(
+            f"{number}. **{text(one.get('title'))}** ({text(one.get('severity') or '')}, "
+            f"{text(one.get('category') or '')}, {text(one.get('evidence'))}){gain}{where}"
+        )
         lines.append(f"   {text(one.get('text'))}")
         for label, key in (("Gain from", "derivation"), ("Confirmed when", "confirm")):
             if one.get(key):
@@ -98,10 +103,15 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
         lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
         lines += [text(f"{view.arch_text(launch)} · {view.launch_text(launch)}"), ""]
         time = (report.get("options") or {}).get("time_ms")
-        lines += [f"Time: {time} ms (measured, --time-ms)" if time else
-                  "Time: unknown; --time-ms, a profiler report or warpglass bench would give it", ""]  # fmt: skip
         lines += [
-            f"**{text(said.get('text') or 'not decided: nothing was analysed')}** ({said.get('evidence') or ''})",
+            f"Time: {time} ms (measured, --time-ms)"
+            if time
+            else "Time: unknown; --time-ms, a profiler report or warpglass bench would give it",
+            "",
+        ]
+        lines += [
+            f"**{text(said.get('text') or 'not decided: nothing was analysed')}** "
+            f"({said.get('evidence') or ''})",
             "",
         ]
         for title, section, kinds in _HEADINGS:

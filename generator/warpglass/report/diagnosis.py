@@ -1,4 +1,4 @@
-"""A diagnosis as section data of the report: verdict, advice, occupancy, roofline, bottleneck, inner loops."""
+"""A diagnosis as section data of the report: verdict, advice, occupancy, roofline, bottleneck, loops."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ __all__ = ["SECTIONS", "diagnosis_json", "merge_sections"]
 
 #: Ids and titles of the sections that a diagnosis fills.
 SECTIONS: Mapping[str, str] = {
-    "verdict": "Verdict", "advice": "Advice", "occupancy": "Occupancy", "roofline": "Roofline",
-    "bottleneck": "Bottleneck", "loops": "Inner loops",
-}  # fmt: skip
+    "verdict": "Verdict",
+    "advice": "Advice",
+    "occupancy": "Occupancy",
+    "roofline": "Roofline",
+    "bottleneck": "Bottleneck",
+    "loops": "Inner loops",
+}
 
 Json = dict[str, Any]
 
@@ -47,8 +51,9 @@ def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list
         have += [None] * (len(made) - len(have))
         empty: Any = [] if name == "advice" else None
         entry["data"] = {
-            **entry["data"], "launches": [old or new or empty for old, new in zip(have, made, strict=False)]
-        }  # fmt: skip
+            **entry["data"],
+            "launches": [old or new or empty for old, new in zip(have, made, strict=False)],
+        }
     return list(sections.values())
 
 
@@ -78,9 +83,12 @@ def _advice(one: Advice, ids: Mapping[str, int]) -> Json:
 
 def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], evidence: str) -> Json:
     return {
-        "type": "table", "caption": caption, "columns": list(columns), "rows": [list(r) for r in rows],
+        "type": "table",
+        "caption": caption,
+        "columns": list(columns),
+        "rows": [list(r) for r in rows],
         "evidence": evidence,
-    }  # fmt: skip
+    }
 
 
 def _words(text: str) -> Json:
@@ -92,7 +100,8 @@ def _occupancy(found: Diagnosis) -> list[Json]:
     if seen is None:
         return [
             _words(
-                "Unknown: the registers of the kernel are not known. Compiling the source, or its cubin, would say."
+                "Unknown: the registers of the kernel are not known. Compiling the source, or its cubin, "
+                "would say."
             )
         ]
     o, ask = seen.found, seen.ask
@@ -100,26 +109,44 @@ def _occupancy(found: Diagnosis) -> list[Json]:
     def limit(value: int | None) -> Any:
         return "no limit" if value is None else value
 
-    limiters = ", ".join(seen.limiters) if seen.limiters else "none: full occupancy"
+    named = ", ".join(o.limiters) or "nothing: full occupancy"
+    others = [one for one in seen.limiters if one not in o.limiters]
+    limiters = named + (f"; {', '.join(others)}" if others else "")
     blocks = [
-        _table("Blocks an SM, by resource", ("resource", "asked", "blocks it allows"), (
-            ("registers", f"{ask.registers} a thread, {o.registers_block:,} a block", limit(o.by_registers)),
-            ("shared memory", f"{ask.static_shared + ask.dynamic_shared:,} bytes, {o.shared_block:,} allocated",
-             limit(o.by_shared)),
-            ("warps", f"{-(-ask.threads // 32)} a block of {o.max_warps}", o.by_warps),
-            ("blocks", "1", o.by_blocks),
-            ("barriers", str(ask.barriers), limit(o.by_barriers)),
-            ("result", f"{o.warps} of {o.max_warps} warps, {o.fraction:.0%}; limited by {limiters}", o.blocks),
-        ), "static"),
-    ]  # fmt: skip
+        _table(
+            "Blocks an SM, by resource",
+            ("resource", "asked", "blocks it allows"),
+            (
+                (
+                    "registers",
+                    f"{ask.registers} a thread, {o.registers_block:,} a block",
+                    limit(o.by_registers),
+                ),
+                (
+                    "shared memory",
+                    f"{ask.static_shared + ask.dynamic_shared:,} bytes, {o.shared_block:,} allocated",
+                    limit(o.by_shared),
+                ),
+                ("warps", f"{-(-ask.threads // 32)} a block of {o.max_warps}", o.by_warps),
+                ("blocks", "1", o.by_blocks),
+                ("barriers", str(ask.barriers), limit(o.by_barriers)),
+                (
+                    "result",
+                    f"{o.warps} of {o.max_warps} warps, {o.fraction:.0%}; limited by {limiters}",
+                    o.blocks,
+                ),
+            ),
+            "static",
+        ),
+    ]
     said = [f"{cliff.sentence()}." for cliff in seen.cliffs]
     if o.needs_optin:
         said.append("More than 48 KB of shared memory: the launch has to opt in (cudaFuncSetAttribute).")
     if seen.waves is not None:
         w = seen.waves
         said.append(
-            f"{w.blocks:,} blocks are {w.waves:.3g} waves of {w.slots:,}; {w.efficiency:.0%} of the slots work"
-            + (f", {w.idle_sms} SMs stay idle." if w.idle_sms else ".")
+            f"{w.blocks:,} blocks are {w.waves:.3g} waves of {w.slots:,}; {w.efficiency:.0%} of the slots "
+            f"work" + (f", {w.idle_sms} SMs stay idle." if w.idle_sms else ".")
         )
     elif not found.subject.grid_given:
         said.append("Waves and tail: unknown, nobody gave a grid; --grid would say.")
@@ -127,32 +154,51 @@ def _occupancy(found: Diagnosis) -> list[Json]:
         s = seen.sufficiency
         by = f" {s.by_bandwidth} keep enough bytes in flight;" if s.by_bandwidth is not None else ""
         said.append(
-            f"Little's law for the hottest loop: {s.rule}. {s.by_issue} warps hide it behind instructions;{by} "
+            f"Little's law for the hottest loop: {s.rule}. {s.by_issue} warps hide it behind "
+            f"instructions;{by} "
             f"{s.needed} are needed, {s.active} are active: {'enough' if s.enough else 'not enough'}."
         )
     blocks.append(_words("\n".join(f"- {one}" for one in said)))
     total = ask.static_shared + ask.dynamic_shared
     if total:
         rows = [(stages, size, count) for stages, size, count in stage_costs(found.subject.arch, ask, total)]
-        blocks.append(_table("What each further stage of the present shared bytes would cost",
-                             ("further stages", "bytes a block", "blocks an SM"), rows, "static"))  # fmt: skip
+        blocks.append(
+            _table(
+                "What each further stage of the present shared bytes would cost",
+                ("further stages", "bytes a block", "blocks an SM"),
+                rows,
+                "static",
+            )
+        )
     for curve in seen.curves:
         at = min(range(len(curve.x)), key=lambda i: abs(curve.x[i] - curve.present))
         blocks.append(
             {
-                "type": "lines", "caption": f"Warps an SM over {curve.name}", "x_title": f"{curve.name} ({curve.unit})",
-                "y_title": "warps", "evidence": "static",
+                "type": "lines",
+                "caption": f"Warps an SM over {curve.name}",
+                "x_title": f"{curve.name} ({curve.unit})",
+                "y_title": "warps",
+                "evidence": "static",
                 "series": [{"name": "warps", "x": list(curve.x), "y": list(curve.warps)}],
                 "points": [{"name": "here", "x": curve.present, "y": curve.warps[at] if at else o.warps}],
             }
-        )  # fmt: skip
+        )
     return blocks
 
 
 def _roofline(found: Diagnosis) -> list[Json]:
     roof, subject = found.roof, found.subject
-    numbers = [*roof.ops.values(), roof.total, roof.unique, roof.requested, roof.reread, roof.intensity,
-               roof.achieved, roof.achieved_bytes, roof.attained]  # fmt: skip
+    numbers = [
+        *roof.ops.values(),
+        roof.total,
+        roof.unique,
+        roof.requested,
+        roof.reread,
+        roof.intensity,
+        roof.achieved,
+        roof.achieved_bytes,
+        roof.attained,
+    ]
     blocks: list[Json] = [{"type": "numbers", "numbers": [n.to_json() for n in numbers]}]
     if subject.problem is not None:
         p = subject.problem
@@ -179,9 +225,14 @@ def _roofline(found: Diagnosis) -> list[Json]:
         )
         for p in roof.roofs
     ]
-    blocks.append(_table(
-        f"Dense peaks of {subject.gpu.name if subject.gpu else 'the GPU'} at {roof.bandwidth:,.0f} GB/s",
-        ("precision", "Tflop/s", "balance, FLOP a byte", "", "source"), rows, "static"))  # fmt: skip
+    blocks.append(
+        _table(
+            f"Dense peaks of {subject.gpu.name if subject.gpu else 'the GPU'} at {roof.bandwidth:,.0f} GB/s",
+            ("precision", "Tflop/s", "balance, FLOP a byte", "", "source"),
+            rows,
+            "static",
+        )
+    )
     blocks.insert(1, _figure(found))
     return blocks
 
@@ -195,10 +246,13 @@ def _figure(found: Diagnosis) -> Json:
     series = []
     for peak in roof.roofs:
         ridge = peak.tflops * 1e3 / bandwidth
-        series.append({
-            "name": peak.label, "x": [left, ridge, right],
-            "y": [left * bandwidth, peak.tflops * 1e3, peak.tflops * 1e3],
-        })  # fmt: skip
+        series.append(
+            {
+                "name": peak.label,
+                "x": [left, ridge, right],
+                "y": [left * bandwidth, peak.tflops * 1e3, peak.tflops * 1e3],
+            }
+        )
     points = []
     if here > 0:
         top = roof.peak.tflops * 1e3 if roof.peak is not None else here * bandwidth
@@ -206,31 +260,58 @@ def _figure(found: Diagnosis) -> Json:
         if roof.achieved.value:
             points.append({"name": "achieved", "x": here, "y": roof.achieved.value})
     return {
-        "type": "lines", "caption": "Roofline: operations a second over operations a unique byte", "log": True,
-        "x_title": "FLOP a byte", "y_title": "GFLOP/s", "series": series, "points": points, "evidence": "modelled",
-    }  # fmt: skip
+        "type": "lines",
+        "caption": "Roofline: operations a second over operations a unique byte",
+        "log": True,
+        "x_title": "FLOP a byte",
+        "y_title": "GFLOP/s",
+        "series": series,
+        "points": points,
+        "evidence": "modelled",
+    }
 
 
 def _bottleneck(found: Diagnosis) -> list[Json]:
     model = found.model
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
     blocks: list[Json] = [
-        _table("Decision matrix", ("situation", "met", "this kernel", "then"), [
-            (row.situation, "unknown" if row.met is None else "met" if row.met else "not met", row.values, row.action)
-            for row in found.matrix
-        ], "modelled"),
-    ]  # fmt: skip
+        _table(
+            "Decision matrix",
+            ("situation", "met", "this kernel", "then"),
+            [
+                (
+                    row.situation,
+                    "unknown" if row.met is None else "met" if row.met else "not met",
+                    row.values,
+                    row.action,
+                )
+                for row in found.matrix
+            ],
+            "modelled",
+        ),
+    ]
     if ordered:
-        blocks.append({
-            "type": "bars", "caption": "Busy cycles of the busiest SM, by resource", "unit": "cycles",
-            "evidence": "modelled", "items": [{"label": LABELS[name], "value": round(value)} for name, value in ordered],
-        })  # fmt: skip
+        blocks.append(
+            {
+                "type": "bars",
+                "caption": "Busy cycles of the busiest SM, by resource",
+                "unit": "cycles",
+                "evidence": "modelled",
+                "items": [{"label": LABELS[name], "value": round(value)} for name, value in ordered],
+            }
+        )
     if model.chain is not None:
         parts = ", ".join(f"{name} {value:,.0f}" for name, value in model.chain.parts.items())
-        blocks.append(_words(
-            f"One warp alone takes {model.chain.cycles:,.0f} cycles ({parts}); an SM is filled {model.rounds} times with "
-            f"{model.resident} blocks. A sector comes from device memory with a share of {model.dram_share:.0%}, from the L1 "
-            f"with {model.l1_hits:.0%}. If everything overlaps, the launch takes {model.overlapped:,.0f} cycles."))  # fmt: skip
+        blocks.append(
+            _words(
+                f"One warp alone takes {model.chain.cycles:,.0f} cycles ({parts}); an SM is filled "
+                f"{model.rounds} times with "
+                f"{model.resident} blocks. A sector comes from device memory with a share of "
+                f"{model.dram_share:.0%}, from the L1 "
+                f"with {model.l1_hits:.0%}. If everything overlaps, the launch takes "
+                f"{model.overlapped:,.0f} cycles."
+            )
+        )
     else:
         blocks.append(
             _words(
@@ -245,32 +326,72 @@ def _loops(found: Diagnosis) -> list[Json]:
         return [_words("The kernel has no loop.")]
     rows = []
     for loop in found.loops[:12]:
-        rows.append((
-            f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}", loop.isa.upper(), loop.instructions,
-            f"{loop.compute} {loop.compute_name}", loop.loads,
-            "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1", f"{loop.low:.3g}:1, {loop.high:.3g}:1",
-            loop.flop_per_byte, loop.barriers, loop.integer, loop.uniform, loop.conversions, loop.executions,
-        ))  # fmt: skip
-    blocks: list[Json] = [_table(
-        "Inner loops, hottest first",
-        ("loop", "from", "instructions", "compute", "loads", "ratio", "thresholds", "FLOP a byte", "barriers", "integer",
-         "uniform", "conversions", "executions"), rows, "static")]  # fmt: skip
+        rows.append(
+            (
+                f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}",
+                loop.isa.upper(),
+                loop.instructions,
+                f"{loop.compute} {loop.compute_name}",
+                loop.loads,
+                "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1",
+                f"{loop.low:.3g}:1, {loop.high:.3g}:1",
+                loop.flop_per_byte,
+                loop.barriers,
+                loop.integer,
+                loop.uniform,
+                loop.conversions,
+                loop.executions,
+            )
+        )
+    blocks: list[Json] = [
+        _table(
+            "Inner loops, hottest first",
+            (
+                "loop",
+                "from",
+                "instructions",
+                "compute",
+                "loads",
+                "ratio",
+                "thresholds",
+                "FLOP a byte",
+                "barriers",
+                "integer",
+                "uniform",
+                "conversions",
+                "executions",
+            ),
+            rows,
+            "static",
+        )
+    ]
     rules = dict.fromkeys(loop.threshold_rule for loop in found.loops[:12])
     blocks.append(_words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
     function = found.subject.function
     hot = found.loops[0]
     if function is not None and hot.isa == "sass":
         stalls = stall_histogram(function, hot.pcs)
-        blocks.append(_table("Fixed stalls of the hottest loop, from its control fields",
-                             ("opcode", "instructions", "stall cycles", "each"),
-                             [(op, n, c, c / n) for op, (n, c) in list(stalls.items())[:16]], "static"))  # fmt: skip
+        blocks.append(
+            _table(
+                "Fixed stalls of the hottest loop, from its control fields",
+                ("opcode", "instructions", "stall cycles", "each"),
+                [(op, n, c, c / n) for op, (n, c) in list(stalls.items())[:16]],
+                "static",
+            )
+        )
     if found.tight:
         rows2 = [
             (t.pc, t.sentence(), t.saved, t.before, t.after)
             for t in sorted(found.tight, key=lambda t: -t.saved)[:20]
         ]
-        blocks.append(_table("Stalls that could be tighter, in CuAssembler's notation",
-                             ("instruction", "why", "cycles saved", "now", "could be"), rows2, "modelled"))  # fmt: skip
+        blocks.append(
+            _table(
+                "Stalls that could be tighter, in CuAssembler's notation",
+                ("instruction", "why", "cycles saved", "now", "could be"),
+                rows2,
+                "modelled",
+            )
+        )
     elif function is None:
         blocks.append(
             _words("Stalls: unknown without machine code; a cubin, or nvcc with cuobjdump, would give it.")

@@ -1,4 +1,4 @@
-"""Line figures: curves with marked points, linear or logarithmic, as SVG and as a Plotly figure of the same."""
+"""Line figures: curves with marked points, linear or logarithmic, as SVG and as a Plotly figure."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ def _points(block: Mapping[str, Any]) -> list[tuple[str, list[tuple[float, float
     made = []
     for one in (block.get("series") or [])[:_MOST_SERIES]:
         pairs = [
-            (x, y) for x, y in zip(_numbers(one.get("x")), _numbers(one.get("y")), strict=False)
+            (x, y)
+            for x, y in zip(_numbers(one.get("x")), _numbers(one.get("y")), strict=False)
             if x is not None and y is not None and (not log or (x > 0 and y > 0))
-        ]  # fmt: skip
+        ]
         made.append((str(one.get("name") or ""), pairs))
     return made
 
 
 def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 300) -> Markup:
-    """``{"caption", "x_title", "y_title", "log"?, "series": [{"name", "x", "y"}], "points": [{"name", "x", "y"}]}``."""
+    """A ``lines`` block (see :mod:`warpglass.report.custom`) as SVG; empty where it has no point."""
     log = bool(block.get("log"))
     curves = _points(block)
     marks = [
-        (str(p.get("name") or ""), float(p["x"]), float(p["y"])) for p in block.get("points") or []
+        (str(p.get("name") or ""), float(p["x"]), float(p["y"]))
+        for p in block.get("points") or []
         if all(n is not None and (not log or n > 0) for n in _numbers([p.get("x"), p.get("y")]))
-    ]  # fmt: skip
+    ]
     every = [p for _, pairs in curves for p in pairs] + [(x, y) for _, x, y in marks]
     if not every:
         return Markup("")
@@ -62,7 +64,8 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
 
     label = escape(visible(str(block.get("caption") or "Figure")))
     parts = [
-        f'<svg class="fig fig-lines" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" '
+        f'<svg class="fig fig-lines" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+        f'height="{height:g}" '
         f'role="img" aria-label="{label}">'
     ]
     parts += _axes(low_x, span_x, low_y, span_y, log, width, height)
@@ -72,7 +75,8 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
     ):
         if title:
             parts.append(
-                f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(visible(str(title)))}</text>'
+                f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
+                f"{escape(visible(str(title)))}</text>"
             )
     for index, (name, pairs) in enumerate(curves):
         path = " ".join(
@@ -84,7 +88,8 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
         if pairs and name and len(curves) > 1:
             px, py = place(*pairs[-1])
             parts.append(
-                f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">{escape(visible(name))}</text>'
+                f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">'
+                f"{escape(visible(name))}</text>"
             )
     for name, x, y in marks:
         px, py = place(x, y)
@@ -102,13 +107,15 @@ def _axes(
     low_x: float, span_x: float, low_y: float, span_y: float, log: bool, width: float, height: float
 ) -> list[str]:
     parts = [
-        f'<line class="axis" x1="{_LEFT:g}" y1="{height - _BOTTOM:g}" x2="{width - _RIGHT:g}" y2="{height - _BOTTOM:g}"/>'
+        f'<line class="axis" x1="{_LEFT:g}" y1="{height - _BOTTOM:g}" x2="{width - _RIGHT:g}" '
+        f'y2="{height - _BOTTOM:g}"/>'
     ]
     for value in _ticks(low_x, low_x + span_x, log):
         at = _LEFT + (value - low_x) / span_x * (width - _LEFT - _RIGHT)
         text = num(10**value if log else value)
         parts.append(
-            f'<text class="t" x="{at:.1f}" y="{height - _BOTTOM + 15:g}" text-anchor="middle">{escape(text)}</text>'
+            f'<text class="t" x="{at:.1f}" y="{height - _BOTTOM + 15:g}" text-anchor="middle">'
+            f"{escape(text)}</text>"
         )
     for value in _ticks(low_y, low_y + span_y, log):
         at = height - _BOTTOM - (value - low_y) / span_y * (height - _TOP - _BOTTOM)
@@ -139,17 +146,25 @@ def lines_spec(block: Mapping[str, Any]) -> dict[str, Any]:
     for index, (name, pairs) in enumerate(_points(block)):
         data.append(
             {
-                "type": "scatter", "mode": "lines", "name": name, "x": [x for x, _ in pairs],
-                "y": [y for _, y in pairs], "line": {"color": f"$series-{index % 6 + 1}"},
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "x": [x for x, _ in pairs],
+                "y": [y for _, y in pairs],
+                "line": {"color": f"$series-{index % 6 + 1}"},
             }
-        )  # fmt: skip
+        )
     for point in block.get("points") or []:
         data.append(
             {
-                "type": "scatter", "mode": "markers", "name": str(point.get("name") or "here"),
-                "x": [point.get("x")], "y": [point.get("y")], "marker": {"size": 11, "color": "$series-2"},
+                "type": "scatter",
+                "mode": "markers",
+                "name": str(point.get("name") or "here"),
+                "x": [point.get("x")],
+                "y": [point.get("y")],
+                "marker": {"size": 11, "color": "$series-2"},
             }
-        )  # fmt: skip
+        )
     axes = {
         f"{axis}axis": {
             "title": {"text": str(block.get(f"{axis}_title") or "")},

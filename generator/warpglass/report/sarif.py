@@ -29,10 +29,15 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
     def add(
         rule: str, name: str, level: str, message: str, source: Any, lines: list[Any], category: str
     ) -> None:
-        rules.setdefault(rule, {
-            "id": rule, "name": visible(name), "shortDescription": {"text": visible(name)},
-            "properties": {"category": category},
-        })  # fmt: skip
+        rules.setdefault(
+            rule,
+            {
+                "id": rule,
+                "name": visible(name),
+                "shortDescription": {"text": visible(name)},
+                "properties": {"category": category},
+            },
+        )
         shown = visible(view.source_name(report, source))
         uri = (paths or {}).get(shown, shown)
         places = [
@@ -51,13 +56,26 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
         ] or []:
             if one.get("line") is not None:
                 gain = f" ({one['gain']})" if one.get("gain") else ""
-                add(f"warpglass/{one.get('id') or 'advice'}", str(one.get("title")), _LEVELS.get(str(one.get("severity")), "note"),
-                    f"{kernel}: {one.get('title')}{gain}. {one.get('text')}", one.get("source"), [one["line"]],
-                    str(one.get("category") or ""))  # fmt: skip
+                add(
+                    f"warpglass/{one.get('id') or 'advice'}",
+                    str(one.get("title")),
+                    _LEVELS.get(str(one.get("severity")), "note"),
+                    f"{kernel}: {one.get('title')}{gain}. {one.get('text')}",
+                    one.get("source"),
+                    [one["line"]],
+                    str(one.get("category") or ""),
+                )
         for one in (view.primary_run(launch) or {}).get("findings") or []:
             if one.get("line") is not None:
-                add(f"warpglass/{one.get('kind')}", str(one.get("kind")), _LEVELS.get(str(one.get("severity")), "note"),
-                    f"{kernel}: {one.get('message')}", one.get("source"), [one["line"]], str(one.get("category") or ""))  # fmt: skip
+                add(
+                    f"warpglass/{one.get('kind')}",
+                    str(one.get("kind")),
+                    _LEVELS.get(str(one.get("severity")), "note"),
+                    f"{kernel}: {one.get('message')}",
+                    one.get("source"),
+                    [one["line"]],
+                    str(one.get("category") or ""),
+                )
     tool = report.get("tool") or {}
     value = {
         "$schema": _SCHEMA,

@@ -1,4 +1,4 @@
-"""Sections whose data is a list of blocks for each launch: ``{"launches": [{"blocks": [block]} or null]}``."""
+"""Sections whose data is blocks for each launch: ``{"launches": [{"blocks": [block]} or null]}``."""
 
 from __future__ import annotations
 
