@@ -118,8 +118,34 @@ export function memoryDistinct(samples) {
   return [...found.values()];
 }
 
-/** Sorting by a click on a column's head. @param {HTMLTableElement} table */
-function memorySort(table) {
+/** @param {number | null | undefined} top @param {number | null | undefined} bottom */
+function memoryRatio(top, bottom) {
+  return top === null || top === undefined || !bottom ? null : top / bottom;
+}
+
+/**
+ * What a column sorts by, as text; empty where it is unknown.
+ * @param {import('./data.js').WgMemory} access
+ * @param {string} column
+ * @param {HTMLTableCellElement} cell
+ */
+export function memoryValue(access, column, cell) {
+  const shared = access.space === 'shared';
+  const [cost, best] = shared ? [access.wavefronts, access.wavefronts_ideal] : [access.sectors, access.sectors_ideal];
+  /** @type {Record<string, any>} */
+  const values = { space: access.space, width: access.width, requests: access.requests, lanes: access.lanes, cost,
+    each: memoryRatio(cost, access.requests), factor: memoryRatio(cost, best), conflicts: shared ? access.conflicts : null,
+    broadcasts: access.broadcasts };
+  const value = column in values ? values[column] : cell.textContent?.trim();
+  return value === null || value === undefined ? '' : String(value);
+}
+
+/**
+ * Sorting by a click on a column's head.
+ * @param {HTMLTableElement} table
+ * @param {import('./data.js').WgMemory[]} accesses
+ */
+function memorySort(table, accesses) {
   const body = table.tBodies[0];
   const heads = /** @type {HTMLElement[]} */ ([...table.querySelectorAll('th[data-sort]')]);
   heads.forEach((head, column) => {
@@ -130,20 +156,25 @@ function memorySort(table) {
       for (const other of heads) other.removeAttribute('aria-sort');
       head.setAttribute('aria-sort', descending ? 'descending' : 'ascending');
       const rows = [...body.rows];
-      const values = rows.map((row) => row.cells[column].dataset.v ?? '');
+      const values = rows.map((row) => memoryValue(accesses[Number(row.dataset.row)], head.dataset.sort ?? '', row.cells[column]));
       body.append(...memoryOrder(values, descending).map((i) => rows[i]));
     });
   });
 }
 
-/** Filters by space and operation. @param {HTMLTableElement} table */
-function memoryFilter(table) {
+/**
+ * Filters by space.
+ * @param {HTMLTableElement} table
+ * @param {import('./data.js').WgMemory[]} accesses
+ */
+function memoryFilter(table, accesses) {
   const rows = [...table.tBodies[0].rows];
-  const values = [...new Set(rows.map((row) => row.dataset.space ?? ''))].sort();
+  const spaces = new Map(rows.map((row) => [row, accesses[Number(row.dataset.row)].space]));
+  const values = [...new Set(spaces.values())].sort();
   if (values.length < 2) return null;
   /** @type {HTMLElement[]} */
   const buttons = ['', ...values].map((space) => el('button', { type: 'button', class: 'wg-button chip', 'aria-pressed': String(!space), onclick: () => {
-    for (const row of rows) row.classList.toggle('filtered-out', Boolean(space) && row.dataset.space !== space);
+    for (const row of rows) row.classList.toggle('filtered-out', Boolean(space) && spaces.get(row) !== space);
     for (const other of buttons) other.setAttribute('aria-pressed', String(other.textContent === (space || 'all')));
   } }, space || 'all'));
   return el('div', { class: 'filters' }, el('div', { class: 'filter-group', role: 'group', 'aria-label': 'Memory space' },
@@ -162,8 +193,8 @@ function memoryPart(part, app) {
   const run = launch?.runs[launch.primary] ?? launch?.runs[0];
   if (!run) return;
   const accesses = run.memory.filter((row) => row.requests);
-  memorySort(table);
-  const filter = memoryFilter(table);
+  memorySort(table, accesses);
+  const filter = memoryFilter(table, accesses);
   if (filter) table.parentElement?.before(filter);
   const rows = [...table.tBodies[0].rows];
   /** @param {HTMLTableRowElement} chosen */

@@ -28,9 +28,8 @@ def scrub(text: str) -> str:
     text = re.sub(r"warpglass \d+(\.\w+)*", "warpglass VERSION", text)
     text = re.sub(r"sha256-[\w+/=]+", "sha256-HASH", text)
     text = re.sub(r"<style>.*?</style>", "<style></style>", text, count=1, flags=re.DOTALL)
-    return re.sub(
-        r'(<script type="(?:module|application/\S+)"[^>]*>).*?(</script>)', r"\1\2", text, flags=re.DOTALL
-    )
+    script = r'(<script(?: type="(?:module|application/\S+)"[^>]*)?>).*?(</script>)'
+    return re.sub(script, r"\1\2", text, flags=re.DOTALL)
 
 
 def compare(name: str, text: str) -> None:

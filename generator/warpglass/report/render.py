@@ -56,9 +56,10 @@ def _finalize(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _gzip64(html: Markup) -> Markup:
-    """Packed HTML that the page unpacks when it is looked at."""
-    packed = gzip_bytes(str(html).encode("utf-8", "surrogatepass"))
+@lru_cache(maxsize=4)
+def _gzip64(text: str) -> Markup:
+    """Packed text (the page's script, HTML of a launch) that the page unpacks when it is needed."""
+    packed = gzip_bytes(str(text).encode("utf-8", "surrogatepass"))
     return Markup(base64.b64encode(packed).decode("ascii"))  # noqa: S704 - base64 alphabet only
 
 
@@ -134,6 +135,11 @@ def _draw(section: PageSection, report: Mapping[str, Any], interactive: bool) ->
     return {"id": section.id, "title": section.title, "html": Markup(html)}  # noqa: S704 - autoescaped
 
 
+def page_script() -> str:
+    """The page's scripts as one classic script: a blob of a module does not run from every ``file://``."""
+    return f"(() => {{ 'use strict';\n{bundle(resource_dir('static_js'))}}})();\n"
+
+
 def page_title(report: Mapping[str, Any]) -> str:
     """The title given, else the first kernel's name."""
     if report.get("title"):
@@ -159,20 +165,20 @@ def render_html(report: Mapping[str, Any], *, charts: str | None = None) -> str:
     value = _sorted(value)
     sections = [_draw(section, value, interactive) for section in page_sections(value)]
     has_charts = interactive and any('data-chart="' in section["html"] for section in sections)
-    script = bundle(resource_dir("static_js"))
-    script_text = f"\n{script}"
+    starter = "\n" + bundle(resource_dir("static_js"), "loader.js")
     return (
         environment()
         .get_template("base.html.jinja")
         .render(
             report=value,
             title=page_title(value),
-            csp=content_policy(script_text),
+            csp=content_policy(starter),
             css=stylesheet(),
             sections=sections,
             data=json_for_script(compact(pack_page(value))),
             plotly=packed_plotly() if has_charts else None,
-            script=Markup(script_text),  # noqa: S704 - the project's own script; bundle() refuses end tags
+            script=_gzip64(page_script()),
+            starter=Markup(starter),  # noqa: S704 - the project's own script; bundle() refuses end tags
         )
     )
 

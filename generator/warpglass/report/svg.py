@@ -43,7 +43,7 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
     if any(item.value < 0 for item in items):
         raise ValueError("bars show amounts from 0")
     row, top = 22, max((item.value for item in items), default=0) or 1
-    room = width - label_width - 84
+    room = width - label_width - 112
     parts = [_open(width, row * len(items) + 4, label, "fig-bars")]
     for index, item in enumerate(items):
         y = row * index + 2
