@@ -189,3 +189,36 @@ def test_moves_share_nothing() -> None:
     for t in range(32):
         r6, r7 = t + 1, t + 1 + (100 if t < 16 else 0)
         assert got[t] == r6 * 1000000 + (r7 if t < 16 else 0) * 1000 + r7
+
+
+def test_clusters_are_kept_together() -> None:
+    from warpglass.machine.batches import blocks_from
+    from warpglass.machine.launch import Launch
+
+    launch_of = Launch(grid=(6, 4, 2), block=(32, 1, 1), cluster=(3, 2, 1))
+    order = blocks_from(launch_of, 0, 48)
+    assert sorted(order.tolist()) == list(range(48))
+    assert order[:6].tolist() == [0, 1, 2, 6, 7, 8]
+    assert np.array_equal(np.concatenate([blocks_from(launch_of, n, 12) for n in range(0, 48, 12)]), order)
+
+
+def test_a_huge_grid_costs_no_memory() -> None:
+    result = launch(
+        "ret;", None, grid=(2**31 - 1, 65535, 65535), block=1024,
+        options=RunOptions(max_warp_instructions=20_000),
+    )  # fmt: skip
+    assert result.stopped is not None
+    assert result.stopped.kind == "budget"
+
+
+def test_many_registers_and_much_shared_memory_make_small_batches() -> None:
+    from warpglass.machine.batches import batch_size
+    from warpglass.machine.launch import Launch
+
+    plain = Launch(grid=(4096, 1, 1), block=(64, 1, 1))
+    options = RunOptions()
+    assert batch_size(plain, options, False) == 512
+    assert batch_size(plain, options, False, lane_bytes=1 << 20) == 3
+    assert batch_size(plain, options, False, block_bytes=100 << 10) == 163
+    with pytest.raises(LaunchError, match="cooperative"):
+        batch_size(Launch(grid=(10**6, 1, 1), block=(64, 1, 1)), options, True)

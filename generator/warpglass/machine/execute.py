@@ -3,39 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 
 from warpglass.errors import LaunchError
 from warpglass.machine.arguments import BoundArguments, BoundBuffer, bind, write_arguments
+from warpglass.machine.batches import MAX_SLOTS, batch_size, reserve_areas, run_all
 from warpglass.machine.findings import Findings
 from warpglass.machine.launch import Launch
 from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.program import Program
 from warpglass.machine.ptx_dataflow import report_static
-from warpglass.machine.ptx_layout import called_names, fill_globals, lay_out
+from warpglass.machine.ptx_layout import ModuleLayout, called_names, fill_globals, lay_out
 from warpglass.machine.ptx_program import lower_program, shared_unit, stack_need
 from warpglass.machine.regions import MemoryLimitError, Region
 from warpglass.machine.result import Buffer, RunResult, Stop
-from warpglass.machine.run_state import Area, RunState
+from warpglass.machine.run_state import RunState
 from warpglass.machine.runoptions import RunOptions
-from warpglass.machine.scheduler import Machine, StopRun
 from warpglass.machine.trace import Tracer
 from warpglass.ptx.model import Function, Module, SpecialRegister
 
 __all__ = ["MAX_SLOTS", "batch_size", "execute", "find_kernel", "result_of", "run_all"]
 
-#: Lanes a batch aims at. Fewer keep registers in the cache; more make up for groups that divergence splits.
-BATCH_LANES = 32768
-#: Rounds a batch may run before the others get a turn; only blocks that wait for each other need that.
-TURN = 100_000
 #: Bytes of a default buffer that are given back at most.
 PREFIX = 256 << 20
-#: Batches that may be under way at the same time.
-MAX_SLOTS = 16
 
 
 def find_kernel(module: Module, name: str | None) -> Function:
@@ -92,20 +85,12 @@ def execute(
     workspace = arena.reserve(4096, 4096) if grid_sync else 0
     if grid_sync:
         arena.add_region(Region("grid workspace", workspace, 4096, kind="workspace", given=True))
-    at_once = batch_size(launch, options, cooperative or grid_sync)
     # The areas that batches use come last: only then the sizes of frames are known.
-    slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
     shared_stride = (layout.dynamic_base + launch.shared_bytes + 511) // 256 * 256
     local_stride = stack_need(layout)
-    areas = [
-        Area(
-            arena.reserve(shared_stride * at_once, 4096),
-            arena.reserve(local_stride * at_once * launch.warps_per_block * 32, 4096),
-            shared_stride * at_once,
-            local_stride * at_once * launch.warps_per_block * 32,
-        )
-        for _ in range(slots)
-    ]  # fmt: skip
+    together = cooperative or grid_sync
+    at_once = batch_size(launch, options, together, lane_bytes=_lane_bytes(layout), block_bytes=shared_stride)
+    areas = reserve_areas(arena, launch, at_once, shared_stride, local_stride)
     heap = arena.reserve(HEAP_BYTES) if _uses_heap(layout.order) else 0
     if heap:
         arena.add_region(Region("device heap", heap, HEAP_BYTES, kind="heap"))
@@ -129,6 +114,12 @@ def execute(
     return result_of(run, program, launch, arguments, stopped, executed)
 
 
+def _lane_bytes(layout: ModuleLayout) -> int:
+    """Bytes of registers a lane has, as far as declared."""
+    kinds = (kind for f in layout.order for kind in f.registers.values())
+    return sum(1 if kind == "pred" else 8 if kind.endswith("64") else 4 for kind in kinds)
+
+
 def _synchronises_grid(functions: Sequence[Function]) -> bool:
     """Whether the code reads where the driver put the grid's barrier."""
     return any(
@@ -141,74 +132,6 @@ def _synchronises_grid(functions: Sequence[Function]) -> bool:
 
 def _uses_heap(functions: Sequence[Function]) -> bool:
     return any(i.base == "call" and "malloc" in called_names(i) for f in functions for i in f.instructions)
-
-
-def batch_size(launch: Launch, options: RunOptions, together: bool) -> int:
-    """Blocks that run at once; whole clusters, the whole grid of a cooperative launch."""
-    lanes = options.batch_lanes or BATCH_LANES
-    blocks = max(1, lanes // (launch.warps_per_block * 32))
-    if together:
-        blocks = launch.blocks
-    cluster = launch.cluster[0] * launch.cluster[1] * launch.cluster[2]
-    return min(launch.blocks, max(cluster, blocks // cluster * cluster))
-
-
-def _block_order(launch: Launch) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Linear block indexes such that the blocks of a cluster follow each other."""
-    total = launch.blocks
-    if launch.cluster == (1, 1, 1):
-        return np.arange(total, dtype=np.int64)
-    linear = np.arange(total, dtype=np.int64)
-    x, y, _ = launch.grid
-    bx, by, bz = linear % x, linear // x % y, linear // (x * y)
-    cx, cy, cz = launch.cluster
-    cluster = (bx // cx) + (x // cx) * ((by // cy) + (y // cy) * (bz // cz))
-    rank = bx % cx + cx * (by % cy + cy * (bz % cz))
-    return linear[np.lexsort((rank, cluster))]
-
-
-def run_all(
-    run: RunState, program: Program, launch: Launch, at_once: int, areas: Sequence[Area]
-) -> tuple[Stop | None, int]:
-    """Run all batches. One that does not end soon may wait for blocks of a later one: they take turns."""
-    order = _block_order(launch)
-    if run.options.only_blocks is not None:
-        order = order[np.isin(order, run.options.only_blocks)]
-    starts = deque(range(0, order.shape[0], at_once))
-    free = list(reversed(areas))
-    active: deque[tuple[Machine, Area]] = deque()
-    executed = 0
-    try:
-        while starts or active:
-            if starts and free:
-                start = starts.popleft()
-                area = free.pop()
-                active.appendleft((Machine(program, run, order[start : start + at_once], area), area))
-            machine, area = active.popleft()
-            if machine.run(TURN):
-                machine.races.finish(machine)
-                executed += machine.B
-                run.arena.clear(area.shared_at, area.shared_size)
-                run.arena.clear(area.local_at, area.local_size)
-                free.append(area)
-            elif machine.spin.looping and not starts and not active:
-                return _endless(machine), executed
-            else:
-                active.append((machine, area))
-    except StopRun as stop:
-        return stop.stop, executed
-    except MemoryLimitError as error:
-        return Stop("memory", str(error)), executed
-    return None, executed
-
-
-def _endless(machine: Machine) -> Stop:
-    """All that still runs came back to where it was, with the memory unchanged."""
-    group = machine.groups[0]
-    line = machine.program.lines[group.pc]
-    message = f"stopped at line {line}: the kernel loops without end; registers and memory repeat exactly"
-    machine.findings.budget(machine, message, group)
-    return Stop("budget", message, group.pc, line)
 
 
 def result_of(

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["AluOp", "CrossOp", "DivideOp", "refresh"]
 
 
+#: Cycles (and nanoseconds) that clocks show for a round, so that loops that wait for a time end.
+CYCLES = 16
+
+
 def refresh(m: Machine, index: int, name: str) -> None:
     """Read a clock: it counts the scheduler's rounds, which are all the time there is here."""
-    now = m.run_state.rounds
+    now = m.run_state.rounds * CYCLES
     if name.startswith("%globaltimer"):
         now = 1_700_000_000_000_000_000 + now
     if name.endswith("_hi"):

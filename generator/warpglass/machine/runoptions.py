@@ -24,7 +24,7 @@ class RunOptions:
 
     seed: int = 0
     max_warp_instructions: int = 50_000_000
-    max_rounds: int = 2_000_000
+    max_rounds: int = 1_000_000
     trace_blocks: tuple[int, ...] = (0,)
     trace_steps: int = 1_200_000
     value_budget: int = 250_000
