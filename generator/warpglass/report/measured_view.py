@@ -121,6 +121,7 @@ class Measured:
             rows = [row for row in rows if any(c["m"] >= 0 for c in row["cells"])]
             if not rows:
                 return None
+            _ratios(block["columns"], rows)
             return {"kind": "grid", "title": block["title"], "columns": block["columns"], "rows": rows}
         if kind == "roofline":
             found = next(
@@ -174,6 +175,22 @@ class Measured:
         for row in rows:
             row["share"] = min(100.0, 100 * abs(row["value"]) / top) if top else 0.0
         return {"kind": "bars", "title": title, "rows": rows}
+
+
+def _ratios(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Sectors a request where the profiler did not store the quotient itself."""
+    needed = ("Requests", "Sectors", "Sectors/request")
+    if not set(needed) <= set(columns):
+        return
+    requests, sectors, ratio = (columns.index(name) for name in needed)
+    for row in rows:
+        cells = row["cells"]
+        top, bottom = cells[sectors]["value"], cells[requests]["value"]
+        if cells[ratio]["m"] < 0 and top is not None and bottom:
+            title = "sectors divided by requests"
+            cells[ratio] = {
+                "m": -2, "text": view.num(round(top / bottom, 3)), "unit": "", "title": title, "value": None,
+            }  # fmt: skip
 
 
 def _readable(name: str) -> str:
