@@ -61,8 +61,9 @@ def method_call(run: Interpreter, target: Any, path: str, name: str, args: Seque
         return True, Unknown(name)
     if name == "is_valid":
         return True, True
-    if name in ("producer_load", "consumer_store"):
-        return False, None
+    if name in ("fetch_next_work", "advance_to_next_work"):
+        run.emit(Op("fetch" if name.startswith("fetch") else "query", path.rsplit(".", 1)[-1][:40], line=line))
+        return True, Struct(items=[Unknown("work_tile_info"), True], path="work")
     return False, None
 
 

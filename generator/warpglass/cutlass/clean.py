@@ -27,7 +27,7 @@ _SIZE = re.compile(rb"\bsize<(\d)>\((\w+)\)")
 _TEMPLATE = re.compile(rb"(?<=[.>:])(\s*)template(?=\s+\w)")
 
 #: Macros whose name says that a feature is there: the code in their branch is what a report is about.
-_ON = re.compile(rb"ENABLED|SUPPORTED|__CUDA_ARCH__|__CUDACC__|CUTLASS_ARCH_MMA")
+_ON = re.compile(rb"ENABLE|SUPPORTED|__CUDA_ARCH|__CUDACC__|CUTLASS_ARCH_MMA")
 
 
 @dataclass(frozen=True, slots=True)

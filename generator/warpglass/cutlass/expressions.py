@@ -39,6 +39,11 @@ _SYNC = re.compile(
     r"producer_acquire|consumer_wait|producer_commit|consumer_release|producer_tail|warpgroup_wait|\bgemm\b|"
     r"NamedBarrier|\.arrive\(|\.wait\(|tma_store|\.with\("
 )
+_COLLECTIVE = {
+    "load", "load_tail", "mma", "mma_tail", "store", "store_tail", "load_ab", "load_sf", "load_tail_tma", "transform",
+    "accum", "load_auxiliary", "load_MK", "load_NK", "load_A", "load_B", "load_tma", "load_cpasync", "epilogue",
+    "load_ab_tail", "load_sf_tail", "load_tail_cpasync", "softmax", "correction", "run", "operator()",
+}  # fmt: skip
 
 
 class Expressions:
@@ -85,7 +90,8 @@ class Expressions:
                     if isinstance(value, int):
                         return value
         if re.match(r"size_\d__", name):
-            return self.knobs.get("KB", 4)
+            # Mode 3 of a tensor in global memory counts k-tiles; the others are blocks of one tile.
+            return self.knobs["K"] if name.startswith("size_3__g") else self.knobs.get("KB", 4)
         value = guess(name, self.knobs)
         if not isinstance(value, int | Unknown):
             self.scopes[0][name] = value
@@ -447,6 +453,9 @@ class Expressions:
             return self.call_function(functions, args)
         if isinstance(target, Closure):
             return self.call_closure(target, args)
+        if path.startswith("collective_") and name in _COLLECTIVE:
+            # The header of that collective was not given: the call itself is what is known.
+            self.emit(Op("call", f"{path}.{name}", line=node.start_point.row + 1))
         return Unknown(f"{path}.{name}"[:80])
 
     def for_each(self, nodes: Sequence[Node], args: Sequence[Any]) -> Any:

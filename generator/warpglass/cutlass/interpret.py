@@ -257,6 +257,8 @@ class Interpreter(Expressions):
 
     def loop(self, condition: Node | None, body: Node | None, update: Node | None, first: bool = False) -> None:
         unknown = 0
+        if first and condition is not None and "is_valid" in self.text(condition):
+            self.fetched += 1
         while True:
             if not first:
                 value = None
