@@ -171,7 +171,9 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
     sectors = None
     if footprint is not None and touched is not None:
         sectors = footprint.count(region.start, region.low, region.high)
-    if bound.values is not None:
+    if not run.options.keep_buffers:
+        array = np.zeros(0, dtype=dtype)
+    elif bound.values is not None:
         size = bound.values.nbytes
         array = (
             run.arena.raw[region.start : region.start + size].view(dtype).copy().reshape(bound.values.shape)

@@ -19,7 +19,7 @@ class RunOptions:
     ``batch_lanes`` is how many lanes run at once, None lets the machine choose. ``memory_limit`` bounds
     materialised bytes. ``racecheck`` watches shared memory. ``only_blocks`` executes these
     linear block indexes alone; ``sample`` allows to execute classes of equal blocks once where the whole
-    grid is beyond the budget.
+    grid is beyond the budget; ``keep_buffers`` copies the buffers into the result.
     """
 
     seed: int = 0
@@ -34,3 +34,4 @@ class RunOptions:
     racecheck: bool = True
     only_blocks: tuple[int, ...] | None = None
     sample: bool = True
+    keep_buffers: bool = True
