@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from warpglass.analysis.advice_model import Advice, Case, make
 from warpglass.analysis.mix import branch_table
-from warpglass.analysis.occupancy import Cliff
+from warpglass.analysis.occupancy import Cliff, occupancy
 
 __all__ = ["LAUNCH_RULES"]
 
@@ -90,6 +91,28 @@ def _cliff(case: Case, resource: str) -> Cliff | None:
     return found[0] if found else None
 
 
+def _goal(case: Case, resource: str) -> tuple[int, int | None]:
+    """(blocks that hold enough warps, the most of the resource that a block may ask for then or None)."""
+    view = case.occupancy
+    if view is None or view.sufficiency is None:
+        return 0, None
+    arch, ask = case.subject.arch, view.ask
+    most = occupancy(arch, replace(ask, registers=16, static_shared=0, dynamic_shared=0)).blocks
+    warps = case.subject.launch.warps_per_block
+    goal = min(most, -(-view.sufficiency.needed // warps))
+    total = ask.static_shared + ask.dynamic_shared
+    sizes = range(ask.registers - 1, 15, -1) if resource == "registers" else range(total - 1, -1, -256)
+    for size in sizes:
+        changed = (
+            replace(ask, registers=size)
+            if resource == "registers"
+            else replace(ask, static_shared=0, dynamic_shared=size)
+        )
+        if occupancy(arch, changed).blocks >= goal:
+            return goal, size
+    return 0, None
+
+
 def resources(case: Case) -> Iterator[Advice]:
     """Registers or shared memory that keep blocks off the SM."""
     view = case.occupancy
@@ -113,7 +136,12 @@ def resources(case: Case) -> Iterator[Advice]:
             else "a smaller or narrower tile, one stage less, reuse of one buffer"
         )
         need = view.sufficiency
+        goal, enough = _goal(case, resource)
+        reach = case.model.gain(latency=case.model.cycles.get("latency", 0.0) * now / max(goal, cliff.blocks))
+        gain = case.model.gain(**after)
         wanted = f"; {need.needed} warps are needed, {need.active} are active" if need is not None else ""
+        if enough is not None and goal > cliff.blocks:
+            wanted += f" ({enough:,} would hold the {goal} blocks)"
         yield make(
             case,
             name,
@@ -122,13 +150,13 @@ def resources(case: Case) -> Iterator[Advice]:
             f"{view.found.max_warps} warps) an "
             f"SM{wanted}. {cliff.sentence()}: {how}.",
             "registers" if resource == "registers" else "occupancy",
-            case.model.gain(**after),
+            (min(gain[0], reach[0]), max(gain[1], reach[1])),
             evidence="static",
             conflicts=("too tight a bound makes the compiler spill",)
             if resource == "registers"
             else ("a smaller tile lowers the compute-to-load ratio",),
             confirm="occupancy rises as computed, long-scoreboard stalls fall",
-            derivation="rounds of blocks shrink with the resident blocks",
+            derivation="rounds of blocks shrink with the resident blocks, nearest cliff to enough warps",
         )
 
 
