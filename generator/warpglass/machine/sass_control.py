@@ -199,9 +199,9 @@ def _bra(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 
 def _call(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     label = _label(i)
-    if label is not None:
-        return _gated(r, i, BranchOp(pc, code.pc_of(label), NO_JOIN))
-    return _jump(r, code, i, pc)
+    if label is None or any(isinstance(o, Register | UniformRegister) for o in i.operands):
+        return _jump(r, code, i, pc)  # a label beside a register is where its offset counts from
+    return _gated(r, i, BranchOp(pc, code.pc_of(label), NO_JOIN))
 
 
 def _jump(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:

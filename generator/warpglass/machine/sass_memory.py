@@ -95,7 +95,7 @@ class CastOp(Op):
         """Swap, then compare what was there."""
         moved = self.inner.run(m, g, on)
         swapped = np.broadcast_to(m.get(self.old, on) == m.get(self.comparand, on), (on.count,))
-        values = (swapped, None) if self.flag else (swapped.astype(np.uint32), np.uint32(0))
+        values = [swapped] if self.flag else [swapped.astype(np.uint32), np.zeros(1, dtype=np.uint32)]
         for target, value in zip(self.targets, values, strict=False):
             if target is not None:
                 m.put_flat(target, value, on)

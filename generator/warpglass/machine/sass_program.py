@@ -157,7 +157,8 @@ def _build(r: SassRegisters, code: CodeMap, i: Instruction, pc: int, sm: int) ->
 
 
 def _arithmetic(r: SassRegisters, meaning: LaneOp | WarpOp, pc: int) -> Op:
-    sources = tuple(r.source(o) for o in meaning.sources)
+    typed = zip(meaning.sources, meaning.source_types, strict=True)
+    sources = tuple(r.source(o, container=kind) for o, kind in typed)
     targets = tuple(
         r.register(o) if isinstance(o, Register | UniformRegister) else r.predicate(o) for o in meaning.dests
     )

@@ -130,14 +130,14 @@ class SassRegisters:
             )
         raise Unsupported("an operand is no predicate")
 
-    def source(self, operand: Operand, step: int = 0) -> int:
+    def source(self, operand: Operand, step: int = 0, container: str = "b32") -> int:
         """Number of a bare 32-bit (or predicate) source as sass_ops names it."""
         if isinstance(operand, Predicate | UniformPredicate):
             return self.predicate(operand)
         if isinstance(operand, Register | UniformRegister):
             return self.register(operand, step)
         if isinstance(operand, Immediate):
-            return self.constant(operand.bits32 & 0xFFFFFFFF)
+            return self.constant(operand.bits32 & 0xFFFFFFFF, container)
         if isinstance(operand, Constant):
             return self.constant(self.banks.word(operand, step))
         if isinstance(operand, Label):
