@@ -1,1 +1,5 @@
+"""CUTLASS headers: parsed, run with concrete knobs, and turned into pipeline programs; see docs/pipeline.md."""
 
+from warpglass.cutlass.load import PipelineModel, header_kind, is_pipeline_text, parse
+
+__all__ = ["PipelineModel", "header_kind", "is_pipeline_text", "parse"]

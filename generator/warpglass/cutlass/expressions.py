@@ -413,7 +413,11 @@ class Expressions:
             inner = name
         if inner.type == "template_function":
             listed = inner.child_by_field_name("arguments")
-            template = [self.evaluate(c) for c in (listed.named_children if listed is not None else ())]
+            # ``f<N>()`` parses N as a type: a plain word is looked up as a value.
+            template = [
+                self.lookup(text_of(c)) if re.fullmatch(r"[A-Za-z_]\w*", text_of(c)) else self.evaluate(c)
+                for c in (listed.named_children if listed is not None else ())
+            ]
         return re.sub(r"<.*", "", self.text(node), flags=re.DOTALL).strip(), template
 
     def candidates(self, name: str, count: int) -> list[Function]:
