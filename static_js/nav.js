@@ -74,6 +74,7 @@ export function initNav(app, bar) {
     navShow(launch);
     launchSelect.value = String(launch);
     const runs = app.launch()?.runs ?? [];
+    navExecuted(runs.length > 0);
     domReplace(isaSelect, ...runs.map((run) => el('option', { value: run.isa, selected: run.isa === isa }, run.isa.toUpperCase())));
     isaSelect.hidden = isaNext.hidden = runs.length < 2;
     launchSelect.hidden = launchNext.hidden = launches.length < 2;
@@ -84,6 +85,19 @@ export function initNav(app, bar) {
   app.store.subscribe((_, changed) => {
     if (changed.has('launch') || changed.has('isa')) show();
   });
+}
+
+/** Sections that replay an execution: a launch that was only measured has nothing for them. */
+const NAV_REPLAY = ['findings', 'stepper', 'schedule', 'memory', 'mix'];
+
+/** @param {boolean} executed */
+function navExecuted(executed) {
+  for (const id of NAV_REPLAY) {
+    const section = document.getElementById(`sec-${id}`);
+    const link = document.querySelector(`a[data-toc="${id}"]`)?.parentElement;
+    if (section) section.hidden = !executed;
+    if (link) link.hidden = !executed;
+  }
 }
 
 /** @param {import('./data.js').WgLaunch} launch @param {number} i */

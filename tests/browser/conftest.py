@@ -111,7 +111,8 @@ def visit(chromium: Any, site: Path, watch: Watch) -> Iterator[Callable[..., Any
         page.goto(own + fragment)
         if options.get("java_script_enabled", True):
             page.wait_for_selector("html[data-ready]")
-            page.wait_for_selector(".wave-live[data-ready]", state="attached")
+            if page.locator("#sec-schedule").count():
+                page.wait_for_selector(".wave-live[data-ready]", state="attached")
         return page
 
     yield open_page

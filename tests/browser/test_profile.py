@@ -1,0 +1,90 @@
+"""A profile in the browser: packed launches, baselines, metric search, heat, sorting, launches without a run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ncu.writer import small_report
+
+from warpglass.api import make_report
+from warpglass.options import ReportOptions
+
+pytestmark = pytest.mark.browser
+
+Visit = Callable[..., Any]
+
+
+def until(page: Any, expression: str) -> None:
+    """Waits for an expression to hold."""
+    end = time.monotonic() + 10
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(30)
+
+
+@pytest.fixture
+def page(visit: Visit, site: Path, tmp_path: Path) -> Any:
+    """Six profiled launches of one kernel, opened."""
+    path = tmp_path / "made.ncu-rep"
+    path.write_bytes(small_report(6))
+    make_report([path], ReportOptions(charts="static")).render(site / "profile.html")
+    return visit("profile.html")
+
+
+CELLS = "document.querySelectorAll('#sec-{} .per-launch[data-launch=\"{}\"] td[data-m]').length"
+
+
+def test_launches_are_unpacked_when_chosen(page: Any) -> None:
+    assert page.evaluate(CELLS.format("profile", 4)) == 0
+    page.select_option("#wg-launch", "4")
+    until(page, CELLS.format("profile", 4) + " > 3")
+    until(page, CELLS.format("metrics", 4) + " > 10")
+    row = page.locator("#sec-metrics .per-launch[data-launch='4'] tr", has_text="gpu__time_duration.sum")
+    assert "15.2" in row.inner_text()
+    assert page.locator("#sec-stepper").count() == 0
+
+
+def test_a_baseline_puts_differences_into_every_table(page: Any) -> None:
+    page.select_option("#wg-launch", "5")
+    page.select_option("#wg-baseline", "launch:0")
+    until(page, "document.querySelectorAll('#sec-profile .delta').length > 2")
+    until(page, "document.querySelectorAll('#sec-metrics .delta').length > 5")
+    assert page.locator("#wg-baseline-note").inner_text() == "differences to launch 1"
+    page.select_option("#wg-baseline", "")
+    until(page, "document.querySelectorAll('.delta').length === 0")
+
+
+def test_metrics_are_searched_by_name_and_meaning(page: Any) -> None:
+    page.fill("#wg-metric-search", "bytes read")
+    until(page, "document.querySelector('#wg-metric-found').textContent.startsWith('1 of')")
+    visible = page.locator("#sec-metrics .per-launch[data-launch='0'] tbody tr:visible")
+    assert visible.all_inner_texts()[0].startswith("dram__bytes_read.sum")
+
+
+def test_launches_are_sorted_and_searched(page: Any) -> None:
+    page.click("#sec-launches th:has-text('Duration') button")
+    page.click("#sec-launches th:has-text('Duration') button")
+    first = page.locator("#sec-launches tbody tr").first
+    assert first.get_attribute("data-launch-row") == "5"
+    page.fill("#wg-launch-search", "nothing like it")
+    assert page.locator("#wg-launch-found").inner_text() == "0 of 6"
+
+
+def test_heat_shows_what_the_profiler_counted(page: Any) -> None:
+    page.select_option("#wg-heat", "stall_long_scoreboard")
+    cells = page.locator("#sec-code .pane-sass .l .h").all_inner_texts()
+    assert cells[:2] == ["10", "30"]
+    page.locator("#sec-code .pane-sass .l").nth(1).click()
+    until(page, "document.querySelector('.code-detail').textContent.includes('measured: 30 samples')")
+    assert "48 of them excess" in page.locator(".code-detail").inner_text()
+
+
+def test_without_scripts_the_first_launch_is_readable(visit: Visit, site: Path, page: Any) -> None:
+    plain = visit("profile.html", java_script_enabled=False)
+    text = plain.locator("#sec-profile").inner_text()
+    for words in ("First Section", "By hardware tables", "Uncoalesced"):
+        assert words in text
