@@ -102,13 +102,15 @@ def _some(m: Machine, values: npt.NDArray[Any], on: Selection, space: int, insid
 class LoadOp(MemoryOp):
     """``ld``: elements to registers. ``targets`` has a register (or None) an element."""
 
-    __slots__ = ("fixes", "targets")
+    __slots__ = ("fixes", "racing", "targets")
 
     def __init__(
         self, pc: int, space: int, base: int, offset: int, size: int,
         targets: tuple[int | None, ...], fixes: tuple[Fix | None, ...],
     ) -> None:  # fmt: skip
         super().__init__(pc, space, base, offset, size, len(targets))
+        #: False where a later compare-and-swap finds out whether the value still holds.
+        self.racing = True
         self.targets = targets
         self.fixes = fixes
         self.dests = tuple(t for t in targets if t is not None)
@@ -121,7 +123,8 @@ class LoadOp(MemoryOp):
             if self.counted:
                 if g.traced:
                     lsu.trace_access(m, g, access, self.offset, self.size * self.count, 0, None)
-                m.races.read(m, self.pc, access, self.offset, self.size * self.count, okay)
+                if self.racing:
+                    m.races.read(m, self.pc, access, self.offset, self.size * self.count, okay)
             mine = access.on
             for register, fix, value in zip(self.targets, self.fixes, values, strict=True):
                 if register is None:

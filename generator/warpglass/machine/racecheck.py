@@ -3,7 +3,8 @@
 Accesses are logged and looked at when a barrier opens: an interval that only reads, or whose writes touch
 every place once, is dismissed by one cheap test. Otherwise a shadow of the memory tells for each place who
 wrote and read it last, in which interval of its block, and in which stretch between warp barriers. The lanes
-of a warp count as unordered between warp barriers, even where they ran in lockstep.
+of a warp count as unordered between warp barriers, even where they ran in lockstep. In machine code they
+count as ordered from one instruction to the next, since its compiler leaves out warp barriers already met.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class RaceCheck:
         self.unit = int(m.run_state.extra.get("shared_unit", 1))
         self.units = m.B * m.shared_stride // self.unit
         self.log: list[Entry] = []
+        #: Machine code: every instruction is a stretch of its own for the lanes of a warp.
+        self.in_order = m.program.isa == "sass"
+        self.serial = 0
         self.lanes = 0
         self.kinds = 0
         self.shadow: Shadow | None = None
@@ -78,18 +82,24 @@ class RaceCheck:
 
     def read(self, m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
         """A load."""
-        if self.on and access.space == 1:
+        if access.space == 2:
+            m.local_check.read(m, pc, access, offset, size, okay)
+        elif self.on and access.space == 1:
             self._uninitialised(m, pc, access, offset, size, okay)
             self._log(m, READ, pc, access, offset, size, okay)
 
     def write(self, m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
         """A store."""
-        if self.on and access.space == 1:
+        if access.space == 2:
+            m.local_check.write(m, access, offset, size, okay)
+        elif self.on and access.space == 1:
             self._log(m, WRITE, pc, access, offset, size, okay)
 
     def atomic(self, m: Machine, pc: int, access: Access, offset: int, size: int, okay: Bools | None) -> None:
         """An atomic update, which races with plain accesses only."""
-        if self.on and access.space == 1:
+        if access.space == 2:
+            m.local_check.write(m, access, offset, size, okay)
+        elif self.on and access.space == 1:
             self._uninitialised(m, pc, access, offset, size, okay)
             self._log(m, ATOMIC, pc, access, offset, size, okay)
 
@@ -188,7 +198,11 @@ class RaceCheck:
             units, lanes = entry.spread()
             warps = lanes >> 5
             epoch = self.block_epoch[m.block_of[warps]]
-            stretch = self.warp_epoch[warps]
+            if self.in_order:
+                self.serial += 1
+                stretch = np.full(warps.shape, self.serial, dtype=np.int64)
+            else:
+                stretch = self.warp_epoch[warps]
             if entry.kind == READ:
                 bad, other = self.shadow.read(units, lanes, epoch, stretch, entry.pc)
                 self._report(m, "read-after-write", entry, lanes, units, bad, other)

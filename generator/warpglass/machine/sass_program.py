@@ -10,7 +10,7 @@ from warpglass.machine.async_copy import CopyOp
 from warpglass.machine.program import FunctionRange, Op, Program
 from warpglass.machine.ptx_alu import AluOp
 from warpglass.machine.ptx_control import StopOp
-from warpglass.machine.ptx_memory import MemoryOp
+from warpglass.machine.ptx_memory import LoadOp, MemoryOp
 from warpglass.machine.ptx_operands import RegisterFile, Unsupported
 from warpglass.machine.sass_constants import ConstantBanks
 from warpglass.machine.sass_control import TABLE as CONTROL
@@ -22,7 +22,7 @@ from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
 from warpglass.machine.sass_sync import SyncOp
 from warpglass.sass.model import Function, Instruction
-from warpglass.sass.operands import Register, UniformPredicate, UniformRegister
+from warpglass.sass.operands import Address, Register, UniformPredicate, UniformRegister
 
 __all__ = ["code_bases", "lower_sass", "shared_unit"]
 
@@ -83,6 +83,7 @@ def lower_sass(
             lines.append(instruction.line)
             texts.append(instruction.text)
             opcodes.append(instruction.opcode)
+        _excuse_spins(function.instructions, ops[len(ops) - len(function.instructions) :])
     containers, specials, constants = file.extras()
     for op in ops:
         _place(op, file)
@@ -104,6 +105,25 @@ def lower_sass(
         dynamic_base=dynamic_base,
         local_bytes=local_bytes,
     )
+
+
+#: How far before a compare-and-swap the load of its comparand stands in the loops that ptxas makes.
+_SPIN_REACH = 24
+
+
+def _excuse_spins(instructions: Sequence[Instruction], ops: Sequence[Op]) -> None:
+    """Loads that feed ``ATOMS.CAST.SPIN`` do not race: the swap fails where the value has changed."""
+    for index, instruction in enumerate(instructions):
+        if "CAST" not in instruction.modifiers:
+            continue
+        places = [o for o in instruction.operands if isinstance(o, Address)]
+        for before in range(max(0, index - _SPIN_REACH), index):
+            load, op = instructions[before], ops[before]
+            if load.base == "LDS" and places == [o for o in load.operands if isinstance(o, Address)]:
+                while isinstance(op, AroundOp):
+                    op = op.inner
+                if isinstance(op, LoadOp):
+                    op.racing = False
 
 
 def _place(op: Op, file: RegisterFile) -> None:
