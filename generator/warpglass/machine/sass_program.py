@@ -22,7 +22,7 @@ from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
 from warpglass.machine.sass_sync import SyncOp
 from warpglass.sass.model import Function, Instruction
-from warpglass.sass.operands import Address, Register, UniformPredicate, UniformRegister
+from warpglass.sass.operands import Register, UniformPredicate, UniformRegister
 
 __all__ = ["code_bases", "lower_sass", "shared_unit"]
 
@@ -116,14 +116,19 @@ def _excuse_spins(instructions: Sequence[Instruction], ops: Sequence[Op]) -> Non
     for index, instruction in enumerate(instructions):
         if "CAST" not in instruction.modifiers:
             continue
-        places = [o for o in instruction.operands if isinstance(o, Address)]
-        for before in range(max(0, index - _SPIN_REACH), index):
+        comparand = instruction.operands[-2]
+        for before in range(index - 1, max(-1, index - _SPIN_REACH), -1):
             load, op = instructions[before], ops[before]
-            if load.base == "LDS" and places == [o for o in load.operands if isinstance(o, Address)]:
+            if load.base == "LDS" and _same_register(load.operands[0], comparand):
                 while isinstance(op, AroundOp):
                     op = op.inner
                 if isinstance(op, LoadOp):
                     op.racing = False
+                break
+
+
+def _same_register(a: Any, b: Any) -> bool:
+    return isinstance(a, Register) and isinstance(b, Register) and a.index == b.index
 
 
 def _place(op: Op, file: RegisterFile) -> None:
