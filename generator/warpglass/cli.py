@@ -87,6 +87,12 @@ def report(
     no_source: o.NoSource = False,
     charts: o.Charts = "interactive",
     with_session: o.WithSession = False,
+    kernel_layer: o.KernelLayer = None,
+    schedule: o.Schedules = None,
+    knob: o.Knobs = None,
+    assume: o.Assume = None,
+    refuse: o.Refuse = None,
+    mode: o.PipelineMode = "schedule",
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
@@ -99,9 +105,39 @@ def report(
         compile_commands=compile_commands, isa=isa, seed=seed, max_warp_instructions=max_warp_instructions,
         blocks=blocks, value_budget=value_budget, expect=expect, rtol=rtol, time_ms=time_ms,
         problem=problem, fail_on=fail_on, title=title, notes=notes, no_source=no_source, charts=charts,
+        kernel_layer=kernel_layer, schedule=schedule, knob=knob, assume=assume, refuse=refuse, mode=mode,
         with_session=with_session,
     )  # fmt: skip
     raise typer.Exit(make_page(inputs, options, output, json, open_, _level(quiet, verbose)))
+
+
+@app.command()
+def pipeline(
+    headers: Annotated[list[Path], typer.Argument(metavar="HEADER", help="CUTLASS headers, or a driver .cu.")],
+    kernel_layer: o.KernelLayer = None,
+    json: o.Json = None,
+    lint: Annotated[bool, typer.Option("--lint", help="Show findings; exit 1 if there are any.")] = False,
+    vcd: Annotated[Path | None, typer.Option("--vcd", metavar="FILE", help="The schedule for GTKWave.")] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option("--perfetto", metavar="FILE", help="The schedule as trace-event JSON.")
+    ] = None,
+    arch: o.Archs = None,
+    include: o.Includes = None,
+    schedule: o.Schedules = None,
+    knob: o.Knobs = None,
+    assume: o.Assume = None,
+    refuse: o.Refuse = None,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Say what pipeline a CUTLASS header makes, what could not be decided, and what its schedule is."""
+    from warpglass.cli_pipeline import show_pipeline
+
+    options = o.make_options(
+        arch=arch, include=include, kernel_layer=kernel_layer, schedule=schedule, knob=knob, assume=assume,
+        refuse=refuse,
+    )  # fmt: skip
+    raise typer.Exit(show_pipeline(headers, options, json, lint, vcd, perfetto, _level(quiet, verbose)))
 
 
 @app.command()

@@ -150,6 +150,38 @@ Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser."
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Errors only.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Tell what is done.")]
 
+_PIPELINE = "Pipelines (CUTLASS headers)"
+KernelLayer = Annotated[
+    Path | None,
+    typer.Option("--kernel-layer", metavar="HEADER", help="The kernel layer around a mainloop header.",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+Schedules = Annotated[
+    list[str] | None,
+    typer.Option("--schedule", metavar="TAG", help="Schedule tag that decides a driver's headers.",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+Knobs = Annotated[
+    list[str] | None,
+    typer.Option("--knob", metavar="NAME=N", help="Set a knob: S stages, K k-tiles, O output tiles …",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+Assume = Annotated[
+    list[str] | None,
+    typer.Option("--assume", metavar="TEXT", help="Take conditions that hold this text as true.",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+Refuse = Annotated[
+    list[str] | None,
+    typer.Option("--refuse", metavar="TEXT", help="Take conditions that hold this text as false.",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+PipelineMode = Annotated[
+    str,
+    typer.Option("--mode", metavar="schedule|graph", help="What the pipeline section shows first.",
+                 rich_help_panel=_PIPELINE),
+]  # fmt: skip
+
 
 def make_options(
     *,
@@ -182,6 +214,12 @@ def make_options(
     time_ms: float | None = None,
     problem: str | None = None,
     with_session: bool = False,
+    kernel_layer: Path | None = None,
+    schedule: Sequence[str] | None = None,
+    knob: Sequence[str] | None = None,
+    assume: Sequence[str] | None = None,
+    refuse: Sequence[str] | None = None,
+    mode: str = "schedule",
 ) -> ReportOptions:
     """Typed and checked options out of the command line's; raises :class:`UsageError`."""
     return ReportOptions(
@@ -214,6 +252,12 @@ def make_options(
         time_ms=time_ms,
         problem=problem,
         with_session=with_session,
+        kernel_layer=kernel_layer,
+        schedules=tuple(schedule or ()),
+        knobs=tuple(knob or ()),
+        assume=tuple(assume or ()),
+        refuse=tuple(refuse or ()),
+        mode=mode,
     ).check()
 
 

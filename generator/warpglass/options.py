@@ -19,6 +19,7 @@ Dim3 = tuple[int, int, int]
 
 CHARTS = ("interactive", "static")
 ISAS = ("auto", "ptx", "sass")
+MODES = ("schedule", "graph")
 
 #: Extents no launch may exceed, by the CUDA programming guide's table of technical specifications.
 _GRID_MAX = (2**31 - 1, 65535, 65535)
@@ -110,6 +111,12 @@ class ReportOptions:
     time_ms: float | None = None
     problem: str | None = None
     with_session: bool = False
+    kernel_layer: Path | None = None
+    schedules: tuple[str, ...] = ()
+    knobs: tuple[str, ...] = ()
+    assume: tuple[str, ...] = ()
+    refuse: tuple[str, ...] = ()
+    mode: str = "schedule"
 
     def check(self) -> ReportOptions:
         """Return self, or raise :class:`UsageError` for a value that no kernel could make meaningful."""
@@ -132,6 +139,8 @@ class ReportOptions:
             raise UsageError("--rtol must be a number from 0")
         if self.time_ms is not None and not 0 < self.time_ms < float("inf"):
             raise UsageError("--time-ms must be a positive number of milliseconds")
+        if self.mode not in MODES:
+            raise UsageError(f"--mode is {self.mode!r}; choose one of {', '.join(MODES)}")
         return self
 
     def traced_blocks(self, total: int, limit: int = 64) -> tuple[int, ...]:

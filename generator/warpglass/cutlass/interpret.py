@@ -227,6 +227,8 @@ class Interpreter(Expressions):
     def assume(self, text: str) -> bool:
         """The rule for conditions that nothing decides: the ordinary path of a dense kernel."""
         low = text.lower().replace(" ", "")
+        if text.startswith("not "):
+            return not self.assume(text[4:])
         if low.startswith("!") and "&&" not in low and "||" not in low:
             return not self.assume(text.lstrip()[1:])
         refused = ("isasymmetric", "debug", "==nullptr", "is_same_v<void", "is_void", "tensormap", "did_batch_change",
