@@ -13,7 +13,7 @@ PACKAGE = ROOT / "generator" / "warpglass"
 
 #: Left to right; inside a column the written order counts.
 ORDER = (
-    "gpu", "inputs", "cuda", "ptx", "sass", "cutlass", "ncu", "trace", "flow", "machine", "schedule",
+    "gpu", "inputs", "cuda", "ptx", "sass", "cutlass", "ncu", "flow", "machine",
     "pipeline", "analysis", "report",
 )  # fmt: skip
 
