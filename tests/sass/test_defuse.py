@@ -153,9 +153,7 @@ def read_marks(text: str) -> Marks:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize(
-    "arch", [pytest.param(a, marks=() if a == "sm_120" else pytest.mark.slow) for a in ARCHS]
-)
+@pytest.mark.parametrize("arch", [pytest.param(a, marks=pytest.mark.slow) for a in ARCHS])
 def test_equal_to_the_disassembler(arch: str, build: Build, nvdisasm: Callable[..., str]) -> None:
     """Calls are left out (the tool assumes a convention there), textures too (it overlooks results)."""
     assert sum(_compare(build(kernel, arch), nvdisasm) for kernel in KERNELS) > 2000

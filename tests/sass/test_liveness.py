@@ -58,9 +58,7 @@ def _covered(kernel: str, arch: str) -> bool:
 
 
 @pytest.mark.cuda
-@pytest.mark.parametrize(
-    "arch", [pytest.param(a, marks=() if a == "sm_120" else pytest.mark.slow) for a in ARCHS]
-)
+@pytest.mark.parametrize("arch", [pytest.param(a, marks=pytest.mark.slow) for a in ARCHS])
 def test_kernels(arch: str, build: Build, nvdisasm: Callable[..., str]) -> None:
     checked = [compare(build(kernel, arch), nvdisasm) for kernel in KERNELS if _covered(kernel, arch)]
     assert sum(checked) > 2000
