@@ -163,3 +163,74 @@ def test_several_architectures_make_one_page_with_a_choice() -> None:
     data = warpglass.make_report([path], ReportOptions(arch=("sm_80", "sm_90"))).data
     assert {launch["arch"] for launch in data["launches"]} == {"sm_80", "sm_90"}
     assert [launch["id"] for launch in data["launches"]] == list(range(len(data["launches"])))
+
+
+PYTHON_PTX = """
+.version 8.0
+.target sm_80
+.address_size 64
+.file 1 "/home/someone/add.py"
+.visible .entry add_kernel(.param .u64 out)
+{
+    .reg .b64 %d<2>; .reg .b32 %r<3>;
+    .loc 1 3 4
+    ld.param.u64 %d1, [out];
+    .loc 1 4 4
+    mov.u32 %r1, %tid.x;
+    st.global.u32 [%d1], %r1;
+    ret;
+}
+"""
+
+
+def test_ptx_made_from_python_links_to_its_python_lines(tmp_path: Path) -> None:
+    (tmp_path / "add.ptx").write_text(PYTHON_PTX)
+    (tmp_path / "add.py").write_text("import triton\n@triton.jit\ndef add_kernel(out):\n    pass\n")
+    data = warpglass.make_report([tmp_path / "add.ptx", tmp_path / "add.py"]).data
+    (source,) = (s for s in data["sources"] if s["language"] == "python")
+    assert source["own"] is True
+    assert source["text"].startswith("import triton")
+    code = data["launches"][0]["runs"][0]["code"]["instructions"]
+    assert code["source"] == [source["id"]] * 4
+    assert code["source_line"] == [3, 4, 4, 4]
+    # Folders of the machine that compiled it stay out.
+    assert "/home/someone" not in json.dumps({**data, "sources": [s for s in data["sources"] if s != source]})
+
+
+@pytest.mark.cuda
+def test_a_cache_folder_of_a_compiler_presets_its_launch(axpy: Path, tmp_path: Path) -> None:
+    from warpglass import cuda
+
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    assembled = cuda.assemble(AXPY, "sm_80")
+    assert assembled.cubin is not None
+    (folder / "axpy.cubin").write_bytes(assembled.cubin)
+    (folder / "axpy.ptx").write_text(AXPY)
+    (folder / "axpy.json").write_text(json.dumps({"num_warps": 8, "shared": 512, "name": "axpy"}))
+    data = warpglass.make_report([folder]).data
+    (launch,) = data["launches"]
+    assert launch["launch"]["block"] == [256, 1, 1]
+    assert launch["launch"]["shared_bytes"] == 512
+    assert [run["isa"] for run in launch["runs"]] == ["ptx", "sass"]
+    assert all(run["complete"] for run in launch["runs"])
+
+
+@pytest.mark.cuda
+def test_a_cubin_without_its_ptx_is_executed_as_machine_code(tmp_path: Path) -> None:
+    from warpglass import cuda
+
+    path = tmp_path / "axpy.cubin"
+    assembled = cuda.assemble(AXPY, "sm_90")
+    assert assembled.cubin is not None
+    path.write_bytes(assembled.cubin)
+    options = ReportOptions(
+        kernel="axpy",
+        grid=(2, 1, 1),
+        block=(32, 1, 1),
+        args=("0=float[64]:iota", "1=float[64]:ones", "2=2.0", "3=64"),
+    )
+    (launch,) = warpglass.make_report([path], options).data["launches"]
+    (run,) = [r for r in launch["runs"] if r["isa"] == "sass"]
+    assert run["complete"]
+    assert number({"runs": [run]}, "Sectors ÷ ideal")["value"] == 1

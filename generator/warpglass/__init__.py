@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "make_report", "run"]
 
 _LAZY = {"make_report": "warpglass.api", "run": "warpglass.api_run"}
+_PACKAGES = frozenset({"cuda", "gpu", "ncu", "ptx", "sass"})
 
 
 def __getattr__(name: str) -> Any:
     # Reading PTX must not pay for the writers, nor the other way round.
+    if name in _PACKAGES:
+        return import_module(f"warpglass.{name}")
     if name in _LAZY:
-        from importlib import import_module
-
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

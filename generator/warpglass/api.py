@@ -9,8 +9,8 @@ from typing import Any
 
 import warpglass
 from warpglass import gpu
-from warpglass.analyse import diagnosis_of
-from warpglass.collect import CodeUnit, collect, read_inputs
+from warpglass.analyse import diagnosis_of, profiled_times
+from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
 from warpglass.gpu import GpuModel
@@ -18,8 +18,11 @@ from warpglass.inputs.demangle import demangled
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchparams import describe_params
 from warpglass.launchspec import LaunchSpec
+from warpglass.launchvalues import Place
+from warpglass.inputs.sniff import decode_text
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
+from warpglass.pipelines import named_section, pipeline_files, pipeline_section
 from warpglass.profiles import (
     add_predictions,
     measured_sections,
@@ -54,19 +57,22 @@ def make_report(
     files = read_inputs([Path(p) for p in inputs])
     profiles = read_profiles(files, say)
     folders = [file.path.parent for file in files]
-    units = collect(files, with_measured_archs(chosen, profiles, folders), say)
-    if not profiles and not any(unit.kernels for unit in units):
+    headers = pipeline_files(files)
+    coded = [file for file in files if file not in headers]
+    units = collect(coded, with_measured_archs(chosen, profiles, folders), say)
+    if not profiles and not headers and not any(unit.kernels for unit in units):
         names = ", ".join(file.name for file in files)
         raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
     sources = PageSources(files, chosen.no_source)
     assumptions: list[str] = []
     launches: list[dict[str, Any]] = []
+    times = profiled_times(launch for profile in profiles for launch in profile.report.launches)
     for unit in units:
         assumptions += [problem.message for problem in unit.problems]
         for planned in _plan(unit, chosen, assumptions, report_specs(profiles)):
             bare = demangled(planned.function.name).bare
             say(f"executing {bare} on {unit.arch}")
-            launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches)))
+            launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches), times))
     launches = _in_order(launches, chosen)
     fit_values(launches, chosen.value_budget)
     profile: dict[str, Any] | None = None
@@ -74,12 +80,13 @@ def make_report(
         profile, profiled = profile_json(profiles, sources, chosen, len(launches), assumptions)
         launches += profiled
         add_predictions(launches, profile)
-    if not launches:
+    if not launches and not headers:
         raise LaunchError("no kernel was chosen to be launched")
+    pipelines = _pipelines(headers, launches, chosen, sources, say)
     data: dict[str, Any] = {
         "schema": "warpglass-report/1",
         "tool": {"name": "warpglass", "version": warpglass.__version__},
-        "title": chosen.title or _title(launches),
+        "title": chosen.title or (_title(launches) if launches else f"Pipeline of {headers[0].path.stem}"),
         "notes": _notes(chosen),
         "options": chosen.changed(),
         "assumptions": list(dict.fromkeys(assumptions)),
@@ -96,8 +103,27 @@ def make_report(
     if profile is not None:
         data["profile"] = profile
         data["sections"] = measured_sections(data, launches)
-    data["sections"] = merge_sections(data["sections"], diagnoses)
+    data["sections"] = merge_sections(data["sections"], diagnoses) + pipelines
     return Report(data)
+
+
+def _pipelines(
+    headers: Sequence[InputFile],
+    launches: Sequence[Mapping[str, Any]],
+    options: ReportOptions,
+    sources: PageSources,
+    say: Progress,
+) -> list[dict[str, Any]]:
+    """The section of the pipelines in ``headers``, else of a kernel whose name tells its pipeline."""
+    if not headers:
+        named = named_section([launch["kernel"]["name"] for launch in launches], options)
+        return [named] if named is not None else []
+    say("simulating the pipeline")
+    section, texts = pipeline_section([(file.name, file.content) for file in headers], options)
+    inputs = {file.name: file.index for file in headers}
+    for name, content in texts.items():
+        sources.add(name, name, "cuda", decode_text(content), inputs.get(name), True)
+    return [section]
 
 
 def _plan(
@@ -110,7 +136,7 @@ def _plan(
         "text": unit.source.text if unit.source is not None else unit.ptx_text or "",
         "name": unit.input.name,
         "folder": unit.input.path.parent,
-        "report_specs": measured,
+        "report_specs": [*measured, *_preset(unit)],
     }
     planned: tuple[PlannedLaunch, ...]
     if options.launch_file is None and beside.is_file():
@@ -129,6 +155,19 @@ def _plan(
     return tuple(one for one in planned if one.arch is None or one.arch == unit.arch)
 
 
+def _preset(unit: CodeUnit) -> list[LaunchSpec]:
+    """The launch that a compiler's metadata records."""
+    preset = unit.sass.preset if unit.sass is not None else None
+    if preset is None:
+        return []
+    place = Place(preset.origin, unit.input.path.parent, confined=True)
+    return [
+        LaunchSpec(
+            place, block=preset.block, cluster=preset.cluster, shared_bytes=preset.shared_bytes, strict=False
+        )
+    ]
+
+
 def _launch(
     unit: CodeUnit,
     planned: PlannedLaunch,
@@ -136,6 +175,7 @@ def _launch(
     sources: PageSources,
     assumptions: list[str],
     index: int,
+    times: Mapping[str, float],
 ) -> dict[str, Any]:
     function = planned.function
     names = demangled(function.name)

@@ -6,6 +6,7 @@ The I/O edge of a report; everything behind it works on models.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,8 @@ PROFILE_KINDS = ("ncu-rep", "ncu-csv", "ncu-text")
 #: Larger inputs are refused: a kernel's text has kilobytes, a profiler report some hundred megabytes.
 MAX_INPUT = 1 << 30
 _MAX_TEXT = 64 << 20
+#: Folders in ``.file`` directives say where somebody's home is; the last part says which file is meant.
+_FILE_FOLDER = re.compile(r'(^\s*\.file\s+\d+\s+")[^"\n]*[/\\](?=[^"\n/\\]+")', re.M)
 
 Progress = Callable[[str], None]
 
@@ -88,7 +91,8 @@ def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
     for index, path in enumerate(paths):
         try:
             if path.is_dir():
-                raise InputError(f"{path} is a folder", hint="name the files in it")
+                files.append(_folder(index, path))
+                continue
             if path.stat().st_size > MAX_INPUT:
                 raise InputError(f"{path.name} is larger than {MAX_INPUT >> 30} GiB")
             content = path.read_bytes()
@@ -97,6 +101,15 @@ def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
         kind = sniff(content, path.name)
         files.append(InputFile(index, path, kind, content, hashlib.sha256(content).hexdigest()))
     return tuple(files)
+
+
+def _folder(index: int, path: Path) -> InputFile:
+    """A compiler's cache folder: one kernel's .cubin with its .ptx and .json beside it."""
+    cubins = sorted(path.glob("*.cubin"))
+    if not cubins:
+        raise InputError(f"{path} is a folder without a .cubin", hint="name the files in it")
+    content = cubins[0].read_bytes()
+    return InputFile(index, path, "cubin", content, hashlib.sha256(content).hexdigest())
 
 
 def collect(
@@ -147,7 +160,7 @@ def _text(file: InputFile) -> str:
 
 def _from_ptx(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
     say(f"parsing {file.name}")
-    text = _text(file)
+    text = _FILE_FOLDER.sub(r"\1", _text(file))
     units = []
     for module in ptx.parse_all(text, file.name):
         arch = module.target[0] if module.target else cuda.DEFAULT_ARCH
@@ -199,7 +212,10 @@ def _from_sass(file: InputFile, options: ReportOptions, say: Progress) -> list[C
     say(f"reading machine code of {file.name}")
     units = []
     for arch in options.arch or (None,):
-        module = sass.load(file.content, arch=arch, name=file.name)
+        if file.path.is_dir():
+            module = sass.load(file.path, arch=arch)
+        else:
+            module = sass.load(file.content, arch=arch, name=file.name)
         if file.kind != "sass":
             module = sass.compact(module)  # a listing that the user gave is shown as it is
         embedded: ptx.Module | None = None
@@ -216,9 +232,15 @@ def _from_sass(file: InputFile, options: ReportOptions, say: Progress) -> list[C
     return units
 
 
+def _companion(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
+    """A source that holds no kernel by itself: line tables of the other inputs lead to it."""
+    return []
+
+
 _READERS: dict[str, Callable[[InputFile, ReportOptions, Progress], list[CodeUnit]]] = {
     "ptx": _from_ptx,
     "cuda": _from_cuda,
+    "python": _companion,
     **dict.fromkeys(
         ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass"), _from_sass
     ),
