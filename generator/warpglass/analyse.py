@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from warpglass import gpu, ptx
+from warpglass import gpu, ncu, ptx
 from warpglass.analysis.diagnosis import Diagnosis, diagnose
 from warpglass.analysis.problem import Problem, parse_problem
 from warpglass.analysis.sass_listing import sass_listing
@@ -18,7 +18,26 @@ from warpglass.machine.launch import Launch
 from warpglass.options import ReportOptions
 from warpglass.report.payload import RunUnit
 
-__all__ = ["diagnosis_of", "expected_fraction", "problem_names"]
+__all__ = ["PROFILED", "diagnosis_of", "expected_fraction", "problem_names", "profiled_times"]
+
+#: What a profiler's duration is: it replays the launch with locked clocks and cold caches.
+PROFILED = "profiler: clocks locked, replayed"
+_SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1.0,
+            "second": 1.0}  # fmt: skip
+
+
+def profiled_times(launches: Iterable[ncu.Launch]) -> Mapping[str, float]:
+    """Least duration in milliseconds by the kernel's mangled name, where a profiler's report has one."""
+    times: dict[str, float] = {}
+    for launch in launches:
+        metric = launch.metrics.get("gpu__time_duration.sum")
+        if metric is None or metric.number is None or not launch.mangled:
+            continue
+        scale = _SECONDS.get((metric.unit or "ns").strip().lower())
+        if scale is not None and metric.number > 0:
+            value = metric.number * scale * 1e3
+            times[launch.mangled] = min(value, times.get(launch.mangled, value))
+    return times
 
 
 def expected_fraction(expect: Sequence[str]) -> float | None:
@@ -60,10 +79,12 @@ def diagnosis_of(
     options: ReportOptions,
     model: gpu.GpuModel | None,
     own: frozenset[str],
+    profiled: Mapping[str, float] | None = None,
 ) -> Diagnosis | None:
     """The diagnosis of an executed launch; None where nothing ran or the architecture is not known.
 
-    SASS decides where it ran to the end, else PTX. Raises :class:`UsageError` for a ``--problem`` that
+    SASS decides where it ran to the end, else PTX. ``profiled`` are a profiler's times by mangled name, in
+    milliseconds; ``--time-ms`` wins over them. Raises :class:`UsageError` for a ``--problem`` that
     cannot be read.
     """
     arch = gpu.find_arch(unit.arch)
@@ -83,6 +104,7 @@ def diagnosis_of(
     problem: Problem | None = None
     if options.problem is not None:
         problem = parse_problem(options.problem, problem_names(launch))
+    time = (profiled or {}).get(function.name)
     types = [info.c_type or "" for info in describe_params(function, unit.source)]
     return diagnose(
         Subject(
@@ -96,7 +118,8 @@ def diagnosis_of(
             sass_listing=machine_code,
             facts=facts,
             own=own,
-            time_ms=options.time_ms,
+            time_ms=options.time_ms if options.time_ms is not None else time,
+            time_origin="--time-ms" if options.time_ms is not None else PROFILED,
             problem=problem,
             expected=expected_fraction(options.expect),
             half_pointers=any("half" in t or "bfloat16" in t for t in types),

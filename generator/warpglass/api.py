@@ -15,11 +15,11 @@ from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
 from warpglass.gpu import GpuModel
 from warpglass.inputs.demangle import demangled
+from warpglass.inputs.sniff import decode_text
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchparams import describe_params
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place
-from warpglass.inputs.sniff import decode_text
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
 from warpglass.pipelines import named_section, pipeline_files, pipeline_section

@@ -60,7 +60,7 @@ FAULTS = (
     Fault("division", "compute", "integer-division", (864, 1, 1), args=("rows=33", "n=16")),
     Fault("precise", "compute", "precise-functions", (864, 1, 1), args=("n=32",)),
     Fault("scalar_half", "compute", "tensor-cores", (27, 4, 1), (32, 8, 1), ("n=64",)),
-    Fault("fragments", "compute", "larger-tile", (864, 1, 1), (32, 4, 1), ("n=64",)),
+    Fault("fragments", "compute", "larger-tile", (216, 1, 1), (32, 4, 1), ("n=64",)),
     Fault(
         "too_few_blocks",
         "launch",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from warpglass import ncu
+from warpglass.analyse import PROFILED, profiled_times
 from warpglass.analysis.problem import FORMULAS, evaluate, parse_problem
 from warpglass.errors import UsageError
 
@@ -84,3 +86,20 @@ def test_bad_problems(text: str) -> None:
 
 def test_every_formula_has_a_source() -> None:
     assert all(formula.source for formula in FORMULAS.values())
+
+
+def test_a_profilers_duration() -> None:
+    """The least of several launches, in the unit that the report says; without a duration there is none."""
+    metric = ncu.Metric("gpu__time_duration.sum", 1500.0, "ns")
+
+    class Launch:
+        def __init__(self, mangled: str, metrics: dict[str, ncu.Metric]) -> None:
+            self.mangled, self.metrics = mangled, metrics
+
+    launches = [
+        Launch("k", {metric.name: metric}),
+        Launch("k", {metric.name: ncu.Metric(metric.name, 2.0, "us")}),
+        Launch("other", {}),
+    ]
+    assert profiled_times(launches) == {"k": pytest.approx(0.0015)}  # type: ignore[arg-type]
+    assert "clocks locked" in PROFILED

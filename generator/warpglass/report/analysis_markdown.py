@@ -26,6 +26,14 @@ def _launch(report: Mapping[str, Any], section: str, index: int) -> Any:
     return listed[index] if index < len(listed) else None
 
 
+def _time(report: Mapping[str, Any], index: int) -> str:
+    """The time and who took it, or what would give one."""
+    for block in (_launch(report, "roofline", index) or {}).get("blocks") or []:
+        if block.get("type") == "markdown" and str(block.get("text")).startswith("Time:"):
+            return text(block["text"])
+    return "Time: unknown; --time-ms, a profiler report or warpglass bench would give it"
+
+
 def _block(block: Mapping[str, Any]) -> list[str]:
     kind = block.get("type")
     if kind == "markdown":
@@ -102,13 +110,7 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
         said = _launch(report, "verdict", index) or {}
         lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
         lines += [text(f"{view.arch_text(launch)} · {view.launch_text(launch)}"), ""]
-        time = (report.get("options") or {}).get("time_ms")
-        lines += [
-            f"Time: {time} ms (measured, --time-ms)"
-            if time
-            else "Time: unknown; --time-ms, a profiler report or warpglass bench would give it",
-            "",
-        ]
+        lines += [_time(report, index), ""]
         lines += [
             f"**{text(said.get('text') or 'not decided: nothing was analysed')}** "
             f"({said.get('evidence') or ''})",

@@ -200,6 +200,8 @@ def _roofline(found: Diagnosis) -> list[Json]:
         roof.attained,
     ]
     blocks: list[Json] = [{"type": "numbers", "numbers": [n.to_json() for n in numbers]}]
+    if subject.time_ms is not None:
+        blocks.append(_words(f"Time: {subject.time_ms:g} ms (measured; {subject.time_origin})."))
     if subject.problem is not None:
         p = subject.problem
         blocks.append(_words(f"Problem: {p.text}. {p.rule}. Source: {p.source}."))
