@@ -1,4 +1,4 @@
-"""A profile in the browser: packed launches, baselines, metric search, heat, sorting, launches without a run."""
+"""A profile in the browser: packed launches, baselines, search, heat, sorting, launches without a run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ncu.writer import small_report
 
+from ncu.writer import small_report
 from warpglass.api import make_report
 from warpglass.options import ReportOptions
 

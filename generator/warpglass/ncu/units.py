@@ -1,6 +1,6 @@
 """Units of metrics: reports store none, so they follow from the name by rule, with a table of exceptions.
 
-Checked against the unit column of the profiler's own CSV exports (base units).
+Base units, named as the profiler's CSV exports name them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ EXCEPTIONS: dict[str, str] = {
     "launch__sm_count": "SM",
     "sm__maximum_warps_per_active_cycle_pct": "%",
     "gpu__time_active": "ns",
+    "sm__maximum_warps_avg_per_active_cycle": "warp",
+    "smsp__maximum_warps_avg_per_active_cycle": "warp",
     "smsp__pcsamp_interval_cycles": "cycle",
     "smsp__pcsamp_buffer_size_bytes": "byte",
 }
@@ -41,6 +43,7 @@ EXCEPTIONS: dict[str, str] = {
 _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), unit)
     for pattern, unit in (
+        (r"average_warp_latency_per_inst_issued\.ratio|warps_active_per_inst_executed\.ratio", "cycle"),
         (r"\.pct$|_pct$|\.pct_of_peak|pct_of_peak_sustained", "%"),
         (r"throughput(\.|$).*pct|throughput_internal", "%"),
         (r"cycles_elapsed\.\w+\.per_second$|cycles\w*\.\w+\.per_second$|clock_rate$|frequency", "hz"),
@@ -48,6 +51,10 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"bytes\w*(\.\w+)?\.per_cycle", "byte/cycle"),
         (r"inst\w*(\.\w+)?\.per_cycle|_per_cycle", "inst/cycle"),
         (r"time_duration|__time\w*(\.\w+)?$", "ns"),
+        (r"bytes\w*\.\w+\.peak_sustained(_\w+)?$", "byte/cycle"),
+        (r"sectors\w*\.\w+\.(peak_sustained(_\w+)?|per_cycle_\w+)$", "sector/cycle"),
+        (r"inst\w*\.\w+\.peak_sustained(_\w+)?$", "inst/cycle"),
+        (r"warps_\w*(\.\w+)*\.per_cycle", "warp"),
         (r"\.per_second$", "1/s"),
         (r"\.ratio$|_ratio$|_per_\w+\.(ratio|pct)$", ""),
         (r"bytes|_size_byte", "byte"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from warpglass.report import view
+from warpglass.report.measured_words import measured_tiles
 from warpglass.report.text import visible
 from warpglass.report.tiles import compile_facts, run_state, tiles
 from warpglass.report.words import foremost, verdict
@@ -52,13 +53,14 @@ def _launch(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) ->
     said = verdict(report, index, launch)
     state = run_state(run)
     lines = [f"## {code(view.kernel_name(launch))}", ""]
-    where = [view.arch_text(launch), view.launch_text(launch), launch.get("label") or "", state["text"]]
+    done = "measured" if run is None and launch.get("measured") else state["text"]
+    where = [view.arch_text(launch), view.launch_text(launch), launch.get("label") or "", done]
     lines += [" · ".join(text(part) for part in where if part), ""]
     badge = f" ({said['evidence']})" if said["evidence"] else ""
     lines += [f"**{text(said['text'])}**{badge}", ""]
     if state["why"]:
         lines += [f"Stopped early: {text(state['why'])}", ""]
-    cards = tiles(run)
+    cards = tiles(run) or measured_tiles(report, launch)
     if cards:
         rows = [
             [

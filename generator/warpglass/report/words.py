@@ -57,7 +57,11 @@ def verdict(report: Json, index: int, launch: Json) -> dict[str, Any]:
             "finding": first,
         }
     if run is None:
-        text = "not decided: needs an execution of this launch"
+        text = (
+            "not decided: the profile holds no throughputs (profile with the set basic or full)"
+            if launch.get("measured")
+            else "not decided: needs an execution of this launch"
+        )
     elif not run.get("complete"):
         why = str((run.get("stopped") or {}).get("message") or "the run did not end")
         text = f"not decided: needs a run to the end ({why})"
