@@ -39,6 +39,8 @@ export class App {
     /** @type {Map<string, string[]>} */
     this.split = new Map();
     this.writing = 0;
+    /** The pipeline's knobs as they stand in the address. */
+    this.knobs = '';
     /** @type {Map<object, import('./data.js').WgRun>} */
     this.measuredRuns = new Map();
   }
@@ -159,7 +161,8 @@ export class App {
   }
 
   fragment() {
-    return fragmentFormat(this.store.get(), this.launch()?.kernel.bare ?? '');
+    const knobs = this.knobs ? `&p=${encodeURIComponent(this.knobs)}` : '';
+    return (this.report.launches.length ? fragmentFormat(this.store.get(), this.launch()?.kernel.bare ?? '') : 'v=1') + knobs;
   }
 
   /**

@@ -9,6 +9,7 @@ import { initFindings } from './findings.js';
 import { keysInstall, keysLabel } from './keys.js';
 import { initMemory } from './memory.js';
 import { initNav } from './nav.js';
+import { initPipeline } from './pipeline.js';
 import { initLaunches } from './launches.js';
 import { initMetrics, initProfile } from './profile.js';
 import { initSchedule } from './schedule.js';
@@ -25,6 +26,7 @@ const MAIN_SECTIONS = [
   ['stepper', initStepper],
   ['schedule', initSchedule],
   ['memory', initMemory],
+  ['pipeline', initPipeline],
   ['counters', initCounters],
 ];
 
