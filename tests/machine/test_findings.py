@@ -175,3 +175,16 @@ def test_arrays_given_are_never_changed() -> None:
     data = np.arange(32, dtype=np.uint32)
     launch("st.global.u32 [%rd2], 0; ret;", [data], grid=1)
     assert data.tolist() == list(range(32))
+
+
+def test_reads_of_local_memory_that_the_thread_did_not_write() -> None:
+    body = """
+        .local .align 4 .b32 l[4]; setp.lt.u32 %p1, %r4, 20; @%p1 st.local.u32 [l+8], 5;
+        ld.local.u32 %r5, [l+8]; st.global.u32 [%rd2], %r5; ret;
+    """
+    result = launch(body, [words(32)], grid=1)
+    finding = only(result, "initcheck")
+    assert finding.count == 12
+    assert finding.thread == (20, 0, 0)
+    assert out(result) == [5] * 20 + [0] * 12
+    assert kinds(launch(body.replace("@%p1 ", ""), [words(32)], grid=1)) == set()

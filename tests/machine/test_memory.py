@@ -173,3 +173,43 @@ def test_memory_is_bounded() -> None:
     assert result.stopped is not None
     assert result.stopped.kind == "memory"
     assert result.stopped.message.startswith("stopped at line")
+
+
+def test_alloca_grows_the_frame_of_the_caller() -> None:
+    before = """
+    .func (.param .b32 r) total(.param .b64 at, .param .b32 n)
+    {
+        .reg .pred %p<2>; .reg .b32 %r<8>; .reg .b64 %rd<4>; .local .align 4 .b32 sum;
+        ld.param.b64 %rd1, [at];
+        ld.param.b32 %r1, [n];
+        st.local.u32 [sum], 0;
+    NEXT:
+        ld.u32 %r2, [%rd1];
+        ld.local.u32 %r3, [sum];
+        add.u32 %r3, %r3, %r2;
+        st.local.u32 [sum], %r3;
+        add.s64 %rd1, %rd1, 4;
+        sub.u32 %r1, %r1, 1;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra NEXT;
+        ld.local.u32 %r3, [sum];
+        st.param.b32 [r], %r3;
+        ret;
+    }
+    """
+    body = """
+        .param .b64 a; .param .b32 b; .param .b32 c; .reg .b64 %mark;
+        stacksave.u64 %mark; add.u32 %r5, %r4, 1; mul.wide.u32 %rd4, %r5, 4; alloca.u64 %rd5, %rd4, 16;
+        alloca.u64 %rd6, 8; st.local.u64 [%rd6], -1;
+        mov.u32 %r6, 0; mov.u64 %rd7, %rd5;
+        FILL: st.local.u32 [%rd7], %r6; add.s64 %rd7, %rd7, 4; add.u32 %r6, %r6, 1;
+        setp.lt.u32 %p1, %r6, %r5; @%p1 bra FILL;
+        cvta.local.u64 %rd8, %rd5; st.param.b64 [a], %rd8; st.param.b32 [b], %r5;
+        call (c), total, (a, b); ld.param.b32 %r7, [c]; ld.local.u32 %r8, [%rd6];
+        add.u32 %r8, %r8, 1; add.u32 %r7, %r7, %r8; stackrestore.u64 %mark;
+        alloca.u64 %rd9, 4; sub.s64 %rd9, %rd9, %rd5; cvt.u32.u64 %r9, %rd9;
+        add.u32 %r7, %r7, %r9; st.global.u32 [%rd2], %r7; ret;
+    """
+    result = launch(body, [words(32)], grid=1, before=before)
+    assert out(result) == [t * (t + 1) // 2 for t in range(32)]
+    assert kinds(result) == set()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warpglass.machine.ptx_lowering import Lowering
     from warpglass.machine.scheduler import Machine
 
-__all__ = ["library_call"]
+__all__ = ["HEAP_BYTES", "ROUTINES", "SIZES", "LibraryOp", "library_call"]
 
 #: Text kept of printf, in characters.
 PRINT_LIMIT = 1 << 20
@@ -79,10 +79,10 @@ def library_call(
     params: tuple[Operand, ...],
 ) -> Op:
     """A call of function ``name``, which the module does not define."""
-    routine = _ROUTINES.get(name)
+    routine = ROUTINES.get(name)
     if routine is None:
         return StopOp(pc, f"stopped at line {i.line}: {name} has no body in this module")
-    sizes = _SIZES[name]
+    sizes = SIZES[name]
     if len(sizes) != len(params):
         raise Unsupported(f"{name} with {len(params)} arguments")
     places: list[tuple[int | None, int | None, int]] = []
@@ -165,9 +165,10 @@ def _free(m: Machine, op: LibraryOp, on: Selection) -> None:
     m.run_state.assume("the device heap never reuses memory that was freed")
 
 
-_ROUTINES: Mapping[str, Routine] = {
+#: What each function does, and the bytes of its arguments.
+ROUTINES: Mapping[str, Routine] = {
     "vprintf": _vprintf, "__assertfail": _assertfail, "malloc": _malloc, "free": _free,
 }  # fmt: skip
-_SIZES: Mapping[str, tuple[int, ...]] = {
+SIZES: Mapping[str, tuple[int, ...]] = {
     "vprintf": (8, 8), "__assertfail": (8, 8, 4, 8, 8), "malloc": (8,), "free": (8,),
 }  # fmt: skip

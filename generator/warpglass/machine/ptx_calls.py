@@ -47,6 +47,7 @@ class Callee:
     start: int
     frame_base: int
     frame_size: int
+    stack: int | None
     saved: tuple[int, ...]
     params: tuple[Transfer, ...]
     returns: tuple[Transfer, ...]
@@ -61,6 +62,7 @@ def _copy(m: Machine, source: Ints, dest: Ints, size: int) -> None:
     step = 8 if size % 8 == 0 else 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
     if ((source | dest) & (step - 1)).any():
         step = 1
+    m.local_check.fill(dest - m.local_at, size)
     view = m.arena.views[step]
     for at in range(0, size, step):
         view[(dest + at) // step] = view[(source + at) // step]
@@ -69,11 +71,11 @@ def _copy(m: Machine, source: Ints, dest: Ints, size: int) -> None:
 class CallOp(Op):
     """``call``: ``callees`` by address for an indirect one, where ``register`` holds the address."""
 
-    __slots__ = ("callees", "direct", "frame_base", "frame_size", "register")
+    __slots__ = ("callees", "direct", "frame_base", "frame_size", "register", "stack")
 
     def __init__(
         self, pc: int, direct: Callee | None, register: int | None, callees: Mapping[int, Callee],
-        frame_base: int, frame_size: int,
+        frame_base: int, frame_size: int, stack: int | None,
     ) -> None:  # fmt: skip
         super().__init__(pc)
         self.direct = direct
@@ -81,6 +83,7 @@ class CallOp(Op):
         self.callees = callees
         self.frame_base = frame_base
         self.frame_size = frame_size
+        self.stack = stack
 
     placed: ClassVar[tuple[str, ...]] = ("register",)
 
@@ -124,6 +127,9 @@ class CallOp(Op):
         deepest = int(depth.max())
         frame = m.get(self.frame_base, sel).astype(np.int64)
         inner = frame + self.frame_size
+        if self.stack is not None:
+            # What alloca took lies between this frame and the next.
+            inner = (inner + m.get(self.stack, sel).astype(np.int64) + 15) // 16 * 16
         if deepest > DEEPEST or int(inner.max()) + callee.frame_size > m.local_stride:
             line = m.program.lines[self.pc]
             m.findings.add(
@@ -146,8 +152,11 @@ class CallOp(Op):
                 assert transfer.caller is not None
                 _copy(m, _local(m, lanes, frame, transfer.caller), dest, transfer.size)
             else:
+                m.local_check.fill(dest - m.local_at, transfer.size)
                 m.arena.views[transfer.size][dest // transfer.size] = value
         m.put_flat(callee.frame_base, inner.astype(np.uint32), sel)
+        if callee.stack is not None:
+            m.put_flat(callee.stack, np.zeros(1, dtype=np.uint32), sel)
         m.stacks.push(self.pc, lanes, np.repeat(depth, sel.counts))
         entered = Group(callee.start, sel, group.node, depth)
         m.place(entered)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from warpglass.machine import lsu
 from warpglass.machine.library import library_call
 from warpglass.machine.program import DTYPES, Op
+from warpglass.machine.ptx_alu import AluOp
 from warpglass.machine.ptx_calls import BranchTableOp, Callee, CallOp, Transfer
 from warpglass.machine.ptx_control import BranchOp, ExitOp, FenceOp, NopOp
 from warpglass.machine.ptx_lowering import UNSIGNED, Builder, Lowering, load_fix, space_of, then, type_of
@@ -149,7 +150,7 @@ def _call(low: Lowering, i: Instruction, pc: int) -> Op:
         if function is None:
             return library_call(low, i, pc, target.name, returns, params)
         callee = _callee(low, function, returns, params)
-        return CallOp(pc, callee, None, {}, low.frame_base, low.frame.size)
+        return CallOp(pc, callee, None, {}, low.frame_base, low.frame.size, low.stack)
     register = low.scope.register(target)
     callees = {}
     for function in low.layout.order:
@@ -160,7 +161,7 @@ def _call(low: Lowering, i: Instruction, pc: int) -> Op:
         ):
             continue
         callees[low.layout.functions[function.name]] = _callee(low, function, returns, params)
-    return CallOp(pc, None, register, callees, low.frame_base, low.frame.size)
+    return CallOp(pc, None, register, callees, low.frame_base, low.frame.size, low.stack)
 
 
 def _callee(
@@ -170,7 +171,8 @@ def _callee(
     if len(function.params) != len(params) or len(function.returns) != len(returns):
         raise Unsupported(f"call of {function.name} with other parameters than it has")
     return Callee(
-        function.name, inner.first, inner.frame_base, inner.frame.size, inner.saved_registers(),
+        function.name, inner.first, inner.frame_base, inner.frame.size, inner.stack,
+        inner.saved_registers(),
         tuple(_transfer(low, inner, f, a, False) for f, a in zip(function.params, params, strict=True)),
         tuple(_transfer(low, inner, f, a, True) for f, a in zip(function.returns, returns, strict=True)),
     )  # fmt: skip
@@ -224,10 +226,45 @@ def _brx(low: Lowering, i: Instruction, pc: int) -> Op:
     return BranchTableOp(pc, index, tuple(low.label(name) for name in names), low.join)
 
 
+def _alloca(low: Lowering, i: Instruction, pc: int) -> Op:
+    dest, size, *rest = i.operands
+    align = rest[0].bits if rest and isinstance(rest[0], Immediate) else 8
+    assert low.stack is not None
+    container = container_of_type(type_of(i))
+    target = low.scope.register(dest)
+    have = low.scope.file.containers[target]
+    amount, fix, _ = low.scope.source(size, container, type_of(i))
+    dtype, top = DTYPES[have].type, low.frame.size
+
+    def take(frame: Any, used: Any, count: Any) -> tuple[Any, Any]:
+        start = (frame.astype(np.int64) + top + used + align - 1) // align * align
+        count = np.minimum(count.astype(np.uint64), np.uint64(1 << 24)).astype(np.int64)
+        end = start + count - top - frame
+        return start.astype(dtype), np.minimum(end, 1 << 30).astype(np.uint32)
+
+    if not 1 <= align <= 1 << 16:
+        raise Unsupported(f"an alignment of {align}")
+    fixes = () if fix is None else ((2, fix),)
+    return AluOp(pc, take, (low.frame_base, low.stack, amount), fixes, ((0, target), (1, low.stack)), ())
+
+
+def _stacksave(low: Lowering, i: Instruction, pc: int) -> Op:
+    assert low.stack is not None
+    dtype = DTYPES[low.scope.file.containers[low.scope.register(i.operands[0])]].type
+    return low.unary(pc, i.operands[0], low.stack, lambda a: a.astype(dtype), container_of_type(type_of(i)))
+
+
+def _stackrestore(low: Lowering, i: Instruction, pc: int) -> Op:
+    assert low.stack is not None
+    source, _, _ = low.scope.source(i.operands[0], container_of_type(type_of(i)))
+    return AluOp(pc, lambda a: (a.astype(np.uint32),), (source,), (), ((0, low.stack),), ())
+
+
 #: Builders by the base of the opcode.
 TABLE: Mapping[str, Builder] = {
     "ld": _ld, "ldu": _ld, "st": _st, "cvta": _cvta, "bra": _bra, "exit": _exit, "ret": _ret, "call": _call,
-    "brx": _brx, "membar": _fence, "fence": _fence, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
+    "brx": _brx, "alloca": _alloca, "stacksave": _stacksave, "stackrestore": _stackrestore,
+    "membar": _fence, "fence": _fence, "prefetch": _nop, "prefetchu": _nop, "nanosleep": _nop,
     "pmevent": _nop, "griddepcontrol": _nop, "setmaxnreg": _nop, "discard": _nop, "applypriority": _nop,
     "brkpt": _nop,
 }  # fmt: skip

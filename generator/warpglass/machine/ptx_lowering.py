@@ -77,6 +77,9 @@ class Lowering:
         self.is_kernel = is_kernel
         self.frame = layout.frames[function.name]
         self.first = starts[function.name]
+        #: Bytes that alloca took on top of the frame, where the function uses it.
+        uses_stack = any(i.base in ("alloca", "stacksave", "stackrestore") for i in function.instructions)
+        self.stack = scope.file.add(f"%alloca:{function.name}", "b32") if uses_stack else None
         self.join = -1
         self.noreturn: frozenset[str] = frozenset()
         self.bodies = {f.name: f for f in layout.order}
@@ -261,7 +264,8 @@ class Lowering:
         """Registers a call of this function must keep: all of them if it may be active already."""
         if self.function.name not in self.layout.recursive:
             return ()
-        return (*sorted(self.scope.registers.values()), self.frame_base)
+        extra = () if self.stack is None else (self.stack,)
+        return (*sorted(self.scope.registers.values()), self.frame_base, *extra)
 
     def mov_vector(self, instruction: Instruction, pc: int) -> Op | None:
         """``mov.v2``/``mov.v4`` of early versions of the language, by element; None for any other."""
@@ -279,6 +283,27 @@ class Lowering:
             ),
             instruction, pc,
         )  # fmt: skip
+
+    def mov_b128(self, instruction: Instruction, pc: int) -> Op | None:
+        """``mov.b128``: a 128-bit register is a pair of 64-bit ones; None for any other instruction."""
+        if instruction.parts[-1] != "b128" or len(instruction.operands) != 2:
+            return None
+
+        def halves(operand: Operand) -> tuple[Operand, ...]:
+            if isinstance(operand, Vector):
+                return operand.elements
+            name = self.scope.name_of(operand) if isinstance(operand, Register) else ""
+            if f"{name}.lo" not in self.scope.registers:
+                raise Unsupported("a 128-bit operand that is no register")
+            return Register(f"{name}.lo"), Register(f"{name}.hi")
+
+        dests, sources = (halves(o) for o in instruction.operands)
+        if len(dests) != 2 or len(sources) != 2:
+            raise Unsupported("128 bits in other parts than halves")
+        kinds = ("b64", "b64")
+        return self.arithmetic(
+            LaneOp(dests, kinds, sources, kinds, lambda *values: values, kinds, kinds), instruction, pc
+        )
 
     def leave(self, pc: int) -> Op:
         """The end of the kernel for its lanes, or the return of a function."""

@@ -172,4 +172,6 @@ class StoreOp(MemoryOp):
                 if g.traced:
                     lsu.trace_access(m, g, access, self.offset, self.size * self.count, 1, values)
                 m.races.write(m, self.pc, access, self.offset, self.size * self.count, okay)
+            elif access.space == lsu.LOCAL:
+                m.local_check.write(m, access, self.offset, self.size * self.count, okay)
         return False

@@ -169,6 +169,8 @@ def _saves(op: Op, saved: dict[str, tuple[int, ...]], low: Lowering) -> None:
 def stack_need(layout: ModuleLayout) -> int:
     """Bytes of local memory a thread needs: exact without recursion, else room for some hundred calls."""
     total = sum(frame.size for frame in layout.frames.values())
+    if any(i.base == "alloca" for f in layout.order for i in f.instructions):
+        total += 1 << 15
     if layout.recursive:
         deepest = max(layout.frames[name].size for name in layout.recursive)
         total += min(max(deepest, 16) * 512, 1 << 17)
@@ -227,7 +229,7 @@ def _build(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
         special = lowering.mov_address(instruction, pc)
         if special is not None:
             return special
-        moved = lowering.mov_vector(instruction, pc)
+        moved = lowering.mov_b128(instruction, pc) or lowering.mov_vector(instruction, pc)
         if moved is not None:
             return moved
     meaning = lower(instruction)

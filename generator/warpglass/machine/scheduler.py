@@ -15,6 +15,7 @@ from warpglass.machine.barriers import BarrierUnit
 from warpglass.machine.bits import Ints
 from warpglass.machine.cluster import ClusterBarrier
 from warpglass.machine.convergence import Group, Joins
+from warpglass.machine.initcheck import LocalCheck
 from warpglass.machine.mbarrier import Mbarriers
 from warpglass.machine.program import Program
 from warpglass.machine.ptx_calls import CallOp
@@ -61,6 +62,7 @@ class Machine(State):
         self.meetings: Meetings | None = None
         self.current_pc = 0
         self.races = RaceCheck(self)
+        self.local_check = LocalCheck(self)
         self.placed: list[Group] = []
         self.round = 0
         rows = np.flatnonzero(self.exists != 0)
