@@ -15,7 +15,9 @@ from warpglass.machine.ptx_calls import fan_out
 from warpglass.machine.ptx_control import BarrierOp, BranchOp, FenceOp, NopOp, TrapOp
 from warpglass.machine.ptx_operands import Unsupported
 from warpglass.machine.sass_convergence import BreakOp, BssyOp, BsyncOp, DivBranchOp, SassExitOp, WarpsyncOp
+from warpglass.machine.sass_library import RETURN_REGISTER, SassLibraryOp, library_ops
 from warpglass.machine.sass_registers import SassRegisters
+from warpglass.machine.sass_uniform import UniformOp
 from warpglass.machine.special import DYNAMIC
 from warpglass.sass.model import Instruction
 from warpglass.sass.operands import (
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from warpglass.machine.scheduler import Machine
     from warpglass.machine.selection import Selection
 
-__all__ = ["TABLE", "CodeMap", "UniformOp"]
+__all__ = ["TABLE", "CodeMap"]
 
 Builder = Callable[[SassRegisters, "CodeMap", Instruction, int], Op]
 
@@ -88,17 +90,30 @@ class GatedOp(Op):
 
 
 class JumpOp(Op):
-    """An indirect branch: lanes go to the code at an address in registers."""
+    """An indirect branch: lanes go to the code at an address in registers, or call the runtime library.
 
-    __slots__ = ("low", "offset", "pcs")
+    ``back`` is the register with the address to come back to from the library's functions ``library``.
+    """
+
+    __slots__ = ("back", "library", "low", "offset", "pcs")
 
     placed: ClassVar[tuple[str, ...]] = ("low",)
 
-    def __init__(self, pc: int, low: int, offset: int, pcs: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        pc: int,
+        low: int,
+        offset: int,
+        pcs: Mapping[int, int],
+        library: Mapping[int, SassLibraryOp],
+        back: int,
+    ) -> None:
         super().__init__(pc)
         self.low = low
         self.offset = offset
         self.pcs = pcs
+        self.library = library
+        self.back = back
 
     def run(self, m: Machine, g: Group, on: Selection) -> bool:
         """Go."""
@@ -107,9 +122,20 @@ class JumpOp(Op):
         values = np.where(values >= 1 << 31, values - (1 << 32), values) + self.offset
         targets = np.empty(on.count, dtype=np.int64)
         for address in np.unique(values).tolist():
+            if address in self.library:
+                values = self._call(m, on, values, address)
+        for address in np.unique(values).tolist():
             targets[values == address] = self._pc(m, int(address))
         fan_out(m, g, on, targets, self.pc + 1, NO_JOIN)
         return True
+
+    def _call(self, m: Machine, on: Selection, values: Any, address: int) -> Any:
+        """Run a library function for the lanes that go there; their addresses become the return's."""
+        here = values == address
+        part = type(on)(on.rows, flat=on.flat[here])
+        back = m.get(self.back, on).astype(np.int64)
+        self.library[address].run(m, None, part)  # type: ignore[arg-type]
+        return np.where(here, back, values)
 
     def _pc(self, m: Machine, address: int) -> int:
         found = self.pcs.get(address)
@@ -119,51 +145,6 @@ class JumpOp(Op):
             m.stop("fault", reason, self.pc)
             return 0
         return found
-
-
-class UniformOp(Op):
-    """A computation of lanes' values into uniform registers; of lanes that differ the first one on decides.
-
-    Only the lanes on get it: groups of a split warp, which take turns here at every instruction, must not
-    see each other's uniform registers. Compiled code reads none that its own lanes have not written.
-    """
-
-    __slots__ = ("cross", "fn", "sources", "targets")
-
-    placed: ClassVar[tuple[str, ...]] = ("sources",)
-
-    def __init__(
-        self,
-        pc: int,
-        fn: Callable[..., Any],
-        sources: tuple[int, ...],
-        targets: tuple[int, ...],
-        cross: bool,
-    ) -> None:
-        super().__init__(pc)
-        self.fn = fn
-        self.sources = sources
-        self.targets = targets
-        self.cross = cross
-        self.dests = targets
-
-    def run(self, m: Machine, g: Group, on: Selection) -> bool:
-        """Compute for the warps of ``on``."""
-        live = on.live_rows()
-        args = [m.rows(i, live) if m.is_lane[i] else m.R[i] for i in self.sources]
-        out = self.fn(live_mask(live), *args) if self.cross else self.fn(*args)
-        lowest = live.bits & (~live.bits + np.uint32(1))
-        first = np.log2(lowest.astype(np.float64)).astype(np.int64)[:, None]
-        for register, value in zip(self.targets, out, strict=True):
-            wide = np.broadcast_to(value, (live.nrows, 32))
-            wide = np.broadcast_to(np.take_along_axis(wide, first, axis=1), (live.nrows, 32))
-            m.put_rows(register, np.ascontiguousarray(wide), live)
-        return False
-
-
-def live_mask(on: Selection) -> Any:
-    """Lanes on as bool ``[nrows, 32]``."""
-    return (on.bits[:, None] >> np.arange(32, dtype=np.uint32)) & np.uint32(1) != 0
 
 
 # -- branches and calls ----------------------------------------------------------------------------------
@@ -217,7 +198,9 @@ def _jump(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
             offset += code.bases[label.name]
         else:
             offset += code.base
-    return JumpOp(pc, r.register(register), offset, code.pcs)
+    library = library_ops(pc, r) if i.base == "CALL" else {}
+    back = r.register(Register(RETURN_REGISTER))
+    return JumpOp(pc, r.register(register), offset, code.pcs, library, back)
 
 
 def _exit(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
@@ -380,9 +363,10 @@ def _s2r(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 
 
 def _lepc(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
-    """``LEPC R20, `(label)``: the address of a label, or of the next instruction."""
+    """``LEPC R20, `(label)``: the address of a label, or its own."""
     label = _label(i)
-    address = code.next if label is None else code.label(label)
+    # Without a label it is the place of LEPC itself: compiled code adds the distance from there.
+    address = code.base + i.offset if label is None else code.label(label)
     low, high = r.targets(i.operands[0], 2)
     sources = (r.constant(address & 0xFFFFFFFF), r.constant(address >> 32))
     targets = tuple((n, t) for n, t in enumerate((low, high)) if t is not None)

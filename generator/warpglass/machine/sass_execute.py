@@ -9,6 +9,7 @@ from warpglass.machine.arguments import bind, write_arguments
 from warpglass.machine.execute import MAX_SLOTS, batch_size, result_of, run_all
 from warpglass.machine.findings import Findings
 from warpglass.machine.launch import Launch
+from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.regions import Region
 from warpglass.machine.result import RunResult
@@ -119,6 +120,9 @@ def _execute(module: Module, signature: Signature, launch: Launch, options: RunO
         for _ in range(slots)
     ]
     workspace = arena.reserve(4096, 4096) if grid_sync else 0
+    heap = arena.reserve(HEAP_BYTES) if any(r.symbol == "malloc" for r in module.relocations) else 0
+    if heap:
+        arena.add_region(Region("device heap", heap, HEAP_BYTES, kind="heap"))
     if grid_sync:
         arena.add_region(Region("grid workspace", workspace, 4096, kind="workspace", given=True))
     arena.map()
@@ -130,6 +134,8 @@ def _execute(module: Module, signature: Signature, launch: Launch, options: RunO
     run = RunState(program, launch, options, arena, Findings(), Tracer(options))
     run.extra["local_stride"] = local_stride
     run.extra["shared_unit"] = shared_unit(program.ops)
+    if heap:
+        run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
     run.assume("all blocks progress fairly, as if all of them were resident")
     stopped, executed = run_all(run, program, launch, at_once, areas)
     return result_of(run, program, launch, arguments, stopped, executed)

@@ -13,6 +13,7 @@ from warpglass.machine.async_copy import CommitOp, CopyOp, WaitGroupOp
 from warpglass.machine.matrix import MatrixOp
 from warpglass.machine.program import Op
 from warpglass.machine.ptx_atomic import AtomicOp
+from warpglass.machine.ptx_cluster import SpaceQueryOp
 from warpglass.machine.ptx_control import NopOp
 from warpglass.machine.ptx_memory import LoadOp, StoreOp
 from warpglass.machine.ptx_operands import Fix, Unsupported
@@ -295,6 +296,18 @@ def _values(
     return tuple(one.target for one in made), made
 
 
+def _space_query(r: SassRegisters, i: Instruction, pc: int) -> Op:
+    """``QSPC.E.S P, R, [address]``: whether a generic address lies in that space."""
+    space = next(_QUERIED[part] for part in i.modifiers if part in _QUERIED)
+    base, offset, before = _place(r, i, _address(i), False)
+    target = i.operands[0]
+    if offset or not isinstance(target, Predicate) or target.index is None:
+        raise Unsupported("")
+    return _around(SpaceQueryOp(pc, r.predicate(target), base, space, False), before)
+
+
+_QUERIED = {"S": "shared", "G": "global", "L": "local"}
+
 # -- tiles and copies ------------------------------------------------------------------------------------
 
 
@@ -353,5 +366,5 @@ TABLE: Mapping[str, Builder] = {
     **dict.fromkeys(("LDC", "ULDC", "LDCU"), _load_constant),
     **dict.fromkeys(("ATOM", "ATOMG", "ATOMS", "RED", "REDG"), _atomic),
     **dict.fromkeys(("LDSM", "STSM"), _matrix),
-    "LDGSTS": _copy, "LDGDEPBAR": _commit, "DEPBAR": _depbar,
+    "LDGSTS": _copy, "LDGDEPBAR": _commit, "DEPBAR": _depbar, "QSPC": _space_query,
 }  # fmt: skip

@@ -14,13 +14,15 @@ from warpglass.machine.ptx_memory import LoadOp, MemoryOp
 from warpglass.machine.ptx_operands import RegisterFile, Unsupported
 from warpglass.machine.sass_constants import ConstantBanks
 from warpglass.machine.sass_control import TABLE as CONTROL
-from warpglass.machine.sass_control import CodeMap, GatedOp, UniformOp
+from warpglass.machine.sass_control import CodeMap, GatedOp
+from warpglass.machine.sass_library import LIBRARY
 from warpglass.machine.sass_memory import TABLE as MEMORY
 from warpglass.machine.sass_memory import AroundOp, CastOp
 from warpglass.machine.sass_ops import LaneOp, WarpOp, lower
 from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
 from warpglass.machine.sass_sync import SyncOp
+from warpglass.machine.sass_uniform import UniformOp
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import Register, UniformPredicate, UniformRegister
 
@@ -31,8 +33,8 @@ FUNCTION_STRIDE = 1 << 24
 
 
 def code_bases(kernel: Function, others: Sequence[Function]) -> dict[str, int]:
-    """Address of every function and of the device functions inside its section."""
-    bases: dict[str, int] = {}
+    """Address of every function, of the device functions inside its section, and of the library's."""
+    bases: dict[str, int] = dict(LIBRARY)
     for number, function in enumerate((kernel, *others)):
         base = number * FUNCTION_STRIDE
         bases[function.name] = base
@@ -232,7 +234,7 @@ class CrossLaneOp(Op):
 
 
 def _row_mask(on: Any) -> Any:
-    from warpglass.machine.sass_control import live_mask
+    from warpglass.machine.sass_uniform import live_mask
 
     return live_mask(on)
 
