@@ -29,6 +29,7 @@ from warpglass.sass.operands import (
     SpecialRegister,
     UniformPredicate,
     UniformRegister,
+    Word,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -373,6 +374,12 @@ def _lepc(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     return AluOp(pc, lambda a, b: (a, b), sources, (), targets, ())
 
 
+def _rpcmov(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
+    """``RPCMOV.32 Rpc.LO, R5`` and back: the compiler parks a register in the return address's."""
+    target, source = (r.named(o.text) if isinstance(o, Word) else r.register(o) for o in i.operands[:2])
+    return AluOp(pc, _as_is, (source,), (), ((0, target),), ())
+
+
 def _nop(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     return NopOp(pc)
 
@@ -389,7 +396,7 @@ def _bpt(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
 TABLE: Mapping[str, Builder] = {
     **dict.fromkeys(("BRA", "JMP"), _bra), "CALL": _call,
     **dict.fromkeys(("BRX", "BRXU", "JMX", "JMXU", "RET"), _jump),
-    "LEPC": _lepc, "EXIT": _exit,
+    "LEPC": _lepc, "RPCMOV": _rpcmov, "EXIT": _exit,
     "BSSY": _bssy, "BSYNC": _bsync, "BREAK": _break, "BMOV": _bmov, "WARPSYNC": _warpsync,
     "BAR": _bar, "B2R": _b2r, **dict.fromkeys(("UCGABAR_ARV", "UCGABAR_WAIT"), _cluster_barrier),
     **dict.fromkeys(("S2R", "S2UR", "CS2R", "CS2UR"), _s2r),
