@@ -17,14 +17,14 @@ PLACE = "#v=1&n=2&w=0&s=328"
 
 
 def main() -> None:
-    """Code and stepper, as wide as a laptop's window."""
+    """Stepper and schedule, as wide as a laptop's window."""
     program = shutil.which("chromium") or sys.exit("chromium is missing")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        page = browser.new_page(viewport={"width": 1280, "height": 1330}, color_scheme="light")
+        page = browser.new_page(viewport={"width": 1280, "height": 1250}, color_scheme="light")
         page.goto(PAGE.as_uri() + PLACE)
         page.wait_for_timeout(1500)
-        page.evaluate("document.getElementById('sec-code').scrollIntoView()")
+        page.evaluate("document.getElementById('sec-stepper').scrollIntoView()")
         page.wait_for_timeout(500)
         page.screenshot(path=sys.argv[1])
         browser.close()
