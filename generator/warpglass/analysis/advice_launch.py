@@ -26,7 +26,7 @@ def small(case: Case) -> Iterator[Advice]:
         case,
         "launch-too-small",
         "Launch more blocks",
-        f"{w.blocks} block{'s' if w.blocks != 1 else ''} on {case.subject.sms} SMs leave {w.idle_sms} idle; "
+        f"{w.blocks} block{'s' if w.blocks != 1 else ''} on {case.subject.sms} SMs: {w.idle_sms} stay idle; "
         f"one wave is "
         f"{w.slots:,} blocks. Give each thread less, split the k-loop over blocks (split-K), or batch "
         f"launches.",
