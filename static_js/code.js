@@ -36,7 +36,7 @@ class CodeView {
   /** @param {HTMLElement} node @returns {CodePane} */
   pane(node) {
     const body = /** @type {HTMLElement} */ (node.querySelector('.lines'));
-    const rows = /** @type {HTMLElement[]} */ ([...body.querySelectorAll('.l')]);
+    const rows = /** @type {HTMLElement[]} */ ([...body.children]);
     // Hot lines change with the heat column only, marks with every step.
     const ruler = el('div', { class: 'code-ruler', 'aria-hidden': 'true' }, el('div', { class: 'ruler-heat' }), el('div', { class: 'ruler-marks' }));
     node.append(ruler);
@@ -44,6 +44,7 @@ class CodeView {
     body.setAttribute('role', 'listbox');
     body.setAttribute('aria-multiselectable', 'true');
     rows.forEach((row, i) => {
+      row.className = 'l';
       row.id = `${id}-${i}`;
       row.setAttribute('role', 'option');
       row.setAttribute('aria-selected', 'false');
@@ -246,6 +247,7 @@ class CodeView {
     const run = this.app.run();
     if (pc === null || !run) {
       this.mark('at', []);
+      this.mark('also', []);
       return;
     }
     const { line, source, source_line: sourceLine } = run.code.instructions;
@@ -253,8 +255,20 @@ class CodeView {
     const [user, userLine] = [source[pc], sourceLine[pc]];
     if (user !== null && userLine) keys.push(codeKey(user, userLine));
     this.mark('at', keys);
-    for (const key of keys) for (const [pane, row] of this.rowsOf(key)) this.reveal(pane, row, true);
+    const also = this.otherCode(run, pc);
+    this.mark('also', also);
+    for (const key of [...keys, ...also.slice(0, 1)]) for (const [pane, row] of this.rowsOf(key)) this.reveal(pane, row, true);
     this.rulers();
+  }
+
+  /** Lines of the other instruction set that belong to an instruction. @param {import('./data.js').WgRun} run @param {number} pc */
+  otherCode(run, pc) {
+    const r = this.app.codeRuns().indexOf(run);
+    if (r < 0) return [];
+    const own = this.links.isa[r][pc];
+    if (this.links.exact[r]) return this.links.ptx[r][pc];
+    return (this.links.at.get(own) ?? []).filter(([other, otherPc]) => this.links.ptx[other][otherPc].includes(own))
+      .map(([other, otherPc]) => this.links.isa[other][otherPc]);
   }
 
   /** Numbers and colours of the heat column. */
@@ -331,6 +345,22 @@ class CodeView {
     this.showFixed();
   }
 
+  /** A button for each kind of pane, to make room for the others. */
+  switches() {
+    const kinds = [...new Set(this.panes.map((pane) => pane.kind))];
+    if (kinds.length < 2) return null;
+    /** @type {Record<string, string>} */
+    const names = { source: 'Source', ptx: 'PTX', sass: 'SASS' };
+    return el('span', { class: 'filter-group', role: 'group', 'aria-label': 'Panes' }, ...kinds.map((kind) => {
+      const button = el('button', { type: 'button', class: 'wg-button chip', 'aria-pressed': 'true', onclick: () => {
+        const off = button.getAttribute('aria-pressed') === 'true';
+        button.setAttribute('aria-pressed', String(!off));
+        for (const pane of this.panes) if (pane.kind === kind) pane.node.toggleAttribute('data-off', off);
+      } }, names[kind] ?? kind);
+      return button;
+    }));
+  }
+
   tools() {
     const columns = codeHeatColumns(this.app.report);
     const select = /** @type {HTMLSelectElement} */ (el('select', { id: 'wg-heat' },
@@ -353,7 +383,7 @@ class CodeView {
         this.showFixed();
       } }, ...files.map((pane) => el('option', { value: pane.source }, this.app.source(pane.source)?.name ?? pane.source))))
       : null;
-    return el('div', { class: 'tools' }, file, el('label', {}, 'Heat ', select), domButton('heat', 'Next heat column'),
+    return el('div', { class: 'tools' }, file, this.switches(), el('label', {}, 'Heat ', select), domButton('heat', 'Next heat column'),
       domButton('unfix', 'Unfix line'));
   }
 }

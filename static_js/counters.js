@@ -1,5 +1,7 @@
 // The table of counters: search by words, by group, with or without zeros.
 
+import { lazyUnpack } from './lazy.js';
+
 /**
  * Whether a row passes.
  * @param {string} text the row's text in lower case
@@ -49,7 +51,11 @@ export function initCounters(root, app) {
   search.addEventListener('input', show);
   zeros.addEventListener('change', show);
   app.store.subscribe((_, changed) => {
-    if (changed.has('launch')) show();
+    if (changed.has('launch')) void follow();
   });
-  show();
+  const follow = async () => {
+    await lazyUnpack(root, app.store.get().launch);
+    show();
+  };
+  void follow();
 }

@@ -1,22 +1,7 @@
 // Profiled launches: packed tables are unpacked when chosen, and compared with a baseline.
 
-import { dataBytes, dataInflate } from './data.js';
 import { el } from './dom.js';
-
-/**
- * Unpacks what the server made for the shown launch. The HTML is the generator's own, escaped when it was made.
- * @param {HTMLElement} root
- * @param {number} launch
- */
-async function profileUnpack(root, launch) {
-  const part = root.querySelector(`.per-launch[data-lazy][data-launch="${launch}"]`);
-  const packed = part?.querySelector('.lazy-html');
-  if (!part || !packed) return;
-  part.removeAttribute('data-lazy');
-  const html = new TextDecoder().decode(await dataInflate(dataBytes((packed.textContent ?? '').trim())));
-  const made = new DOMParser().parseFromString(html, 'text/html');
-  part.replaceChildren(...[...made.body.childNodes].map((node) => document.adoptNode(node)));
-}
+import { lazyUnpack } from './lazy.js';
 
 /**
  * Values of a launch by metric.
@@ -153,7 +138,7 @@ export function initProfile(root, app) {
   const show = async () => {
     const { launch } = app.store.get();
     const parts = ['profile', 'metrics'].map((id) => document.getElementById(`sec-${id}`));
-    if (parts[0]) await profileUnpack(parts[0], launch);
+    if (parts[0]) await lazyUnpack(parts[0], launch);
     profileMetrics(app, launch);
     const bases = parts.map((part) => (part ? profileCompare(part, app) : null));
     const base = bases[0];

@@ -23,11 +23,11 @@ def text_of(line: str) -> str:
         ("cuda", "int i = blockIdx.x; // c", "kt:int nb:blockIdx c:// c"),
         ("cuda", "#pragma unroll 4", "cp:#pragma unroll 4"),
         ("cuda", 'f("a\\"b", 0x1Fu, 1.5e-3f);', 'nf:f s:"a\\"b" m:0x1Fu m:1.5e-3f'),
-        ("ptx", "  ld.global.f32 %f1, [%rd2+4];", "k:ld kt:.f32 nv:%f1 nv:%rd2 m:4"),
+        ("ptx", "  ld.global.f32 %f1, [%rd2+4];", "k:ld kt:.f32 m:4"),
         ("ptx", "$L__BB0_2:", "nl:$L__BB0_2:"),
         ("ptx", "@!%p1 bra $L;", "cp:@!%p1 na:bra"),
         ("ptx", ".visible .entry k(", "kr:.visible kr:.entry"),
-        ("sass", "@P0 LDG.E.64 R2, [R4.64] ;", "cp:@P0 k:LDG.E.64 nv:R2 nv:R4"),
+        ("sass", "@P0 LDG.E.64 R2, [R4.64] ;", "cp:@P0 k:LDG.E.64"),
         ("sass", "/*0010*/ BRA `(.L_x_1) ;", "c:/*0010*/ na:BRA"),
     ],
 )  # fmt: skip

@@ -153,6 +153,8 @@ class SassLexer(RegexLexer):
     }
 
 
+#: Classes that the colour of a whole pane stands for: nearly every operand is a register.
+_PLAIN = {"ptx": "nv", "sass": "nv"}
 _OWN: dict[str, type[RegexLexer]] = {"cuda": CudaLexer, "ptx": PtxLexer, "sass": SassLexer, "c++": CudaLexer}
 
 
@@ -184,15 +186,27 @@ def _lines(text: str) -> list[str]:
     return lines
 
 
-def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[str | None, str]]:
+def _tokens(text: str, lexer: Lexer, plain: str | None) -> Iterator[tuple[str | None, str]]:
+    """(class or None, text), neighbours of one class joined."""
+    last: str | None = None
+    held: list[str] = []
     for _, kind, value in lexer.get_tokens_unprocessed(text):
-        yield _class(kind), value
+        css = _class(kind)
+        css = None if css == plain else css
+        if held and css != last:
+            yield last, "".join(held)
+            held = []
+        last = css
+        held.append(value)
+    if held:
+        yield last, "".join(held)
 
 
 def highlight_lines(text: str, language: str) -> list[Markup]:
     """HTML of each line of ``text`` (``cuda``, ``ptx``, ``sass`` or a Pygments alias), without line breaks.
 
-    A coloured piece is ``<i class=k>…</i>``: a page has thousands of them.
+    A coloured piece is ``<i class=k>…</i>``: a page has thousands of them. Registers of PTX and SASS have no
+    element: they are the colour of their pane.
 
     Never raises for any text: what cannot be coloured is escaped text. Control, bidi and other invisible
     characters are shown as ``\\uXXXX`` in a span of class ``hl-odd``.
@@ -202,7 +216,7 @@ def highlight_lines(text: str, language: str) -> list[Markup]:
     if lexer is None or len(text) > MAX_CHARACTERS or any(len(line) > MAX_LINE for line in lines):
         return [markup(line) for line in lines]
     out: list[list[str]] = [[]]
-    for css, value in _tokens("\n".join(lines), lexer):
+    for css, value in _tokens("\n".join(lines), lexer, _PLAIN.get(language)):
         for index, piece in enumerate(value.split("\n")):
             if index:
                 out.append([])

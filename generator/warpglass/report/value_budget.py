@@ -11,16 +11,21 @@ from warpglass.report.pack import pack_column
 
 __all__ = ["fit_values", "packed_size"]
 
+_ACCESSES = ("addresses", "data")
 _COLUMNS = ("step", "register", "offset", "words")
-_RISING = frozenset({"step", "offset"})
+_RISING = frozenset({"step", "offset", "addresses"})
 #: Columns are compressed anew at most so often for one trace.
 _TRIES = 6
 
 
 def packed_size(values: Mapping[str, Any]) -> int:
     """Bytes of the page that a trace's values cost, as they are packed there."""
+    return _size(values, _COLUMNS)
+
+
+def _size(values: Mapping[str, Any], names: Sequence[str]) -> int:
     total = 0
-    for name in _COLUMNS:
+    for name in names:
         packed = pack_column(values[name], rising=name in _RISING)
         total += 0 if packed is None else len(packed["d"])
     return total
@@ -29,17 +34,21 @@ def packed_size(values: Mapping[str, Any]) -> int:
 def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
     """Cut ``traces[].values`` of ``launches`` in place so that together they cost at most ``budget`` bytes.
 
-    Every trace gets an equal share; what one does not need goes to the others. What does not fit loses whole
+    What the accesses of the traces hold of addresses and data is taken off first, half of the budget at
+    most. Every trace gets an equal share; what one does not need goes to the others. What does not fit loses whole
     warps, last ones first, then the later steps of the only warp left, and is marked incomplete then.
     """
+    accesses = 0
     held: list[tuple[int, MutableMapping[str, Any], MutableMapping[str, Any]]] = []
     for launch in launches:
         for run in launch.get("runs") or []:
             for trace in run.get("traces") or []:
+                if trace.get("accesses"):
+                    accesses += _size(trace["accesses"], _ACCESSES)
                 if trace.get("values"):
                     held.append((packed_size(trace["values"]), trace, trace["values"]))
     held.sort(key=lambda one: one[0])  # stable: the order of the report decides among equals
-    left = budget
+    left = budget - min(budget // 2, accesses)
     for index, (size, trace, values) in enumerate(held):
         share = left // (len(held) - index)
         if size > share:

@@ -29,13 +29,14 @@ def counted_run(launch: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _launch(index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
     run = counted_run(launch)
     if run is None:
-        return {"index": index, "counters": [], "opcodes": [], "zeros": 0, "scaled": False}
+        return {"index": index, "counters": [], "opcodes": [], "brief": [], "scaled": False}
     rows = [_row(number) for number in run["counters"]]
     names = list(dict.fromkeys(row["group"] for row in rows))
     return {
         "index": index,
         "counters": [{"name": name, "rows": [row for row in rows if row["group"] == name]} for name in names],
-        "zeros": sum(row["zero"] for row in rows),
+        # What readers without scripts see of launches that are not shown first.
+        "brief": [(row["name"], row["value"]) for row in rows if row["value"]],
         "opcodes": [_opcode(row, run) for row in run.get("opcode_counts") or []],
         "scaled": bool(run.get("scaled")),
     }
