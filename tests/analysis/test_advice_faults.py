@@ -147,6 +147,7 @@ def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
 
 
 @pytest.mark.cuda
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_the_foremost_advice_names_the_fault(fault: Fault) -> None:
     found = advice_of(fault, False)
@@ -155,6 +156,7 @@ def test_the_foremost_advice_names_the_fault(fault: Fault) -> None:
 
 
 @pytest.mark.cuda
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_the_repaired_twin_gets_none_of_it(fault: Fault) -> None:
     assert fault.expect not in [a.id for a in advice_of(fault, True).advice]
