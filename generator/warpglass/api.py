@@ -36,7 +36,7 @@ from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 from warpglass.report.value_budget import fit_values
 
-__all__ = ["make_report"]
+__all__ = ["make_report", "plan_unit"]
 
 Progress = Callable[[str], None]
 
@@ -69,7 +69,7 @@ def make_report(
     times = profiled_times(launch for profile in profiles for launch in profile.report.launches)
     for unit in units:
         assumptions += [problem.message for problem in unit.problems]
-        for planned in _plan(unit, chosen, assumptions, report_specs(profiles)):
+        for planned in plan_unit(unit, chosen, assumptions, report_specs(profiles)):
             bare = demangled(planned.function.name).bare
             say(f"executing {bare} on {unit.arch}")
             launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches), times))
@@ -122,13 +122,14 @@ def _pipelines(
     section, texts = pipeline_section([(file.name, file.content) for file in headers], options)
     inputs = {file.name: file.index for file in headers}
     for name, content in texts.items():
-        sources.add(name, name, "cuda", decode_text(content), inputs.get(name), True)
+        sources.add(name, name, "cuda", decode_text(content), inputs.get(name), False)
     return [section]
 
 
-def _plan(
+def plan_unit(
     unit: CodeUnit, options: ReportOptions, assumptions: list[str], measured: Sequence[LaunchSpec]
 ) -> tuple[PlannedLaunch, ...]:
+    """Launches of a unit on its architecture; one beside the input counts. Adds to ``assumptions``."""
     if not unit.kernels:
         return ()
     beside = unit.input.path.parent / _LAUNCH_FILE

@@ -196,6 +196,40 @@ def run(
     raise typer.Exit(run_file(source, options, dump or (), json, _level(quiet, verbose)))
 
 
+@app.command()
+def counters(
+    source: Input,
+    json: o.Json = None,
+    kernel: o.Kernel = None,
+    grid: o.Grid = None,
+    block: o.Block = None,
+    cluster: o.Cluster = None,
+    shared_bytes: o.SharedBytes = None,
+    arg: o.Args = None,
+    launch: o.LaunchFile = None,
+    arch: o.Archs = None,
+    include: o.Includes = None,
+    define: o.Defines = None,
+    std: o.Std = None,
+    nvcc_flag: o.NvccFlags = None,
+    compile_commands: o.Commands = None,
+    seed: o.Seed = 0,
+    max_warp_instructions: o.MaxWarps = _DEFAULTS.max_warp_instructions,
+    quiet: o.Quiet = False,
+    verbose: o.Verbose = False,
+) -> None:
+    """Predict the profiler's counters of a launch from its executed SASS."""
+    from warpglass.cli_counters import count_file
+
+    options = o.make_options(
+        kernel=kernel, grid=grid, block=block, cluster=cluster, shared_bytes=shared_bytes, arg=arg,
+        launch=launch, arch=arch, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
+        compile_commands=compile_commands, seed=seed, max_warp_instructions=max_warp_instructions,
+        isa="sass", value_budget=0,
+    )  # fmt: skip
+    raise typer.Exit(count_file(source, options, json, _level(quiet, verbose)))
+
+
 @app.command("list")
 def list_(
     source: Input,
