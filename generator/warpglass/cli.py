@@ -113,11 +113,15 @@ def report(
 
 @app.command()
 def pipeline(
-    headers: Annotated[list[Path], typer.Argument(metavar="HEADER", help="CUTLASS headers, or a driver .cu.")],
+    headers: Annotated[
+        list[Path], typer.Argument(metavar="HEADER", help="CUTLASS headers, or a driver .cu.")
+    ],
     kernel_layer: o.KernelLayer = None,
     json: o.Json = None,
     lint: Annotated[bool, typer.Option("--lint", help="Show findings; exit 1 if there are any.")] = False,
-    vcd: Annotated[Path | None, typer.Option("--vcd", metavar="FILE", help="The schedule for GTKWave.")] = None,
+    vcd: Annotated[
+        Path | None, typer.Option("--vcd", metavar="FILE", help="The schedule for GTKWave.")
+    ] = None,
     perfetto: Annotated[
         Path | None, typer.Option("--perfetto", metavar="FILE", help="The schedule as trace-event JSON.")
     ] = None,

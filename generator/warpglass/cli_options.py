@@ -107,8 +107,10 @@ ValueBudget = Annotated[
 Expect = Annotated[
     list[str] | None,
     typer.Option(
-        "--expect", metavar="NAME=FILE.npy|70%", help="Compare a buffer after the run; or the share hoped for.",
-        rich_help_panel=_RUN
+        "--expect",
+        metavar="NAME=FILE.npy|70%",
+        help="Compare a buffer after the run; or the share hoped for.",
+        rich_help_panel=_RUN,
     ),
 ]
 Rtol = Annotated[float, typer.Option("--rtol", help="Relative tolerance of --expect.", rich_help_panel=_RUN)]

@@ -1,4 +1,4 @@
-"""``pipeline``: what a header's pipeline is, as text or JSON; its lint; its schedule as VCD or trace events."""
+"""``pipeline``: a header's pipeline as text or JSON, its lint, its schedule as VCD or trace events."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def _show(shell: Shell, data: Mapping[str, Any]) -> None:
     if rows:
         shell.table(("of", "role", "operations"), rows)
     if parsed["decisions"]:
-        shell.say(f"{len(parsed['decisions'])} conditions were decided by rule; --assume and --refuse change them:")
+        shell.say(
+            f"{len(parsed['decisions'])} conditions were decided by rule; --assume and --refuse change them:"
+        )
         for decision in parsed["decisions"][:12]:
             word = "yes" if decision["taken"] else "no"
             shell.say(f"  {decision['header']}:{decision['line']}: {word}: {decision['condition']}")

@@ -20,7 +20,14 @@ from warpglass.errors import InputError, UsageError
 from warpglass.inputs.sniff import decode_text
 from warpglass.options import ReportOptions
 
-__all__ = ["named_section", "pipeline_files", "pipeline_json", "pipeline_section", "read_model", "read_settings"]
+__all__ = [
+    "named_section",
+    "pipeline_files",
+    "pipeline_json",
+    "pipeline_section",
+    "read_model",
+    "read_settings",
+]
 
 Json = dict[str, Any]
 
@@ -82,7 +89,7 @@ def read_model(
                     given.append(_read(path))
         else:
             given.append((name, content))
-    decide = {part: True for part in options.assume} | {part: False for part in options.refuse}
+    decide = dict.fromkeys(options.assume, True) | dict.fromkeys(options.refuse, False)
     model = cutlass.parse(given, kernel_layer, decide=decide)
     texts = dict(given)
     if kernel_layer is not None:
@@ -115,7 +122,8 @@ def pipeline_json(model: cutlass.PipelineModel, choice: DriverChoice | None) -> 
     for header in model.headers:
         for line, condition, taken in header.choices:
             decisions.setdefault(
-                (header.name, line), {"header": header.name, "line": line, "condition": condition, "taken": taken}
+                (header.name, line),
+                {"header": header.name, "line": line, "condition": condition, "taken": taken},
             )
     return {
         "headers": [
@@ -128,7 +136,9 @@ def pipeline_json(model: cutlass.PipelineModel, choice: DriverChoice | None) -> 
             }
             for header in model.headers
         ],
-        "driver": {"message": choice.message, "candidates": list(choice.candidates)} if choice is not None else None,
+        "driver": {"message": choice.message, "candidates": list(choice.candidates)}
+        if choice is not None
+        else None,
         "family": model.derived.family,
         "schedule": model.derived.schedule,
         "reasons": list(model.derived.reasons),
@@ -163,7 +173,9 @@ def results_json(program: Json, knobs: Mapping[str, int]) -> Json:
     }
 
 
-def _section(programs: Sequence[Json], presets: Mapping[str, int], settings: Mapping[str, int], rest: Json) -> Json:
+def _section(
+    programs: Sequence[Json], presets: Mapping[str, int], settings: Mapping[str, int], rest: Json
+) -> Json:
     data: Json = {"programs": list(programs), **rest}
     if programs:
         given = {**knob_presets(programs[0], presets), **settings}
@@ -171,7 +183,9 @@ def _section(programs: Sequence[Json], presets: Mapping[str, int], settings: Map
         for name in settings:
             if name not in names:
                 raise UsageError(f"--knob: no knob is called {name[:40]!r}", hint=", ".join(sorted(names)))
-        mine = {name: value for name, value in given.items() if name in {k["name"] for k in programs[0]["knobs"]}}
+        mine = {
+            name: value for name, value in given.items() if name in {k["name"] for k in programs[0]["knobs"]}
+        }
         data["knobs"] = mine
         data["results"] = results_json(programs[0], mine)
         if {"sm90-pingpong", "sm90-cooperative"} <= {program["id"] for program in programs}:
@@ -180,7 +194,7 @@ def _section(programs: Sequence[Json], presets: Mapping[str, int], settings: Map
 
 
 def equal_work(programs: Sequence[Json], knobs: Mapping[str, int]) -> list[Json]:
-    """Total against stages of pingpong and cooperative for the same work: a cooperative tile is twice as large."""
+    """Totals against stages of pingpong and cooperative at equal work: its tile is twice as large."""
     by_id = {program["id"]: program for program in programs}
     rows = []
     for stages in range(2, 13):
@@ -231,9 +245,11 @@ def _from_name(found: KernelName, options: ReportOptions) -> Json:
         parts.append("cluster " + " × ".join(map(str, found.cluster)))
     if found.schedule:
         parts.append(found.schedule)
-    reason = f"the kernel's name says Mainloop{found.arch.replace('sm_', 'Sm')}{found.mainloop}: {', '.join(parts)}"
-    parsed = {"headers": [], "reasons": [reason], "streams": {}, "decisions": [], "raw": [], "findings": [],
-              "notes": [], "driver": None, "family": found.arch, "schedule": found.schedule}  # fmt: skip
+    policy = f"Mainloop{found.arch.replace('sm_', 'Sm')}{found.mainloop}"
+    reason = f"the kernel's name says {policy}: {', '.join(parts)}"
+    parsed: Json = {"headers": [], "reasons": [reason], "streams": {}, "decisions": [], "raw": [],
+                    "findings": [], "notes": [], "driver": None,
+                    "family": found.arch, "schedule": found.schedule}  # fmt: skip
     settings = read_settings(options.knobs)
     data = _section(programs, found.knobs, settings, {"parsed": parsed, "mode": options.mode})
     return {"id": "pipeline", "title": "Pipeline", "data": data}

@@ -34,7 +34,9 @@ def _state(args: Sequence[Any]) -> State | None:
     return next((a for a in args if isinstance(a, State)), None)
 
 
-def method_call(run: Interpreter, target: Any, path: str, name: str, args: Sequence[Any], node: Node) -> tuple[bool, Any]:
+def method_call(
+    run: Interpreter, target: Any, path: str, name: str, args: Sequence[Any], node: Node
+) -> tuple[bool, Any]:
     """(whether the call means something here, its value)."""
     line = node.start_point.row + 1
     if isinstance(target, State):
@@ -62,7 +64,9 @@ def method_call(run: Interpreter, target: Any, path: str, name: str, args: Seque
     if name == "is_valid":
         return True, True
     if name in ("fetch_next_work", "advance_to_next_work"):
-        run.emit(Op("fetch" if name.startswith("fetch") else "query", path.rsplit(".", 1)[-1][:40], line=line))
+        run.emit(
+            Op("fetch" if name.startswith("fetch") else "query", path.rsplit(".", 1)[-1][:40], line=line)
+        )
         return True, Struct(items=[Unknown("work_tile_info"), True], path="work")
     return False, None
 
@@ -86,7 +90,9 @@ def _pipe_call(run: Interpreter, pipe: Pipe, name: str, args: Sequence[Any], lin
     return True, Unknown(name)
 
 
-def free_call(run: Interpreter, name: str, template: Sequence[Any], args: Sequence[Any], node: Node) -> tuple[bool, Any]:
+def free_call(
+    run: Interpreter, name: str, template: Sequence[Any], args: Sequence[Any], node: Node
+) -> tuple[bool, Any]:
     """A call of a free function; (whether it means something here, its value)."""
     line = node.start_point.row + 1
     bare = name.rsplit("::", 1)[-1]

@@ -32,7 +32,7 @@ _ON = re.compile(rb"ENABLE|SUPPORTED|__CUDA_ARCH|__CUDACC__|CUTLASS_ARCH_MMA")
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """``content`` for the parser; ``choices`` are (line, condition, taken) of every ``#if`` that was decided."""
+    """``content`` for the parser; ``choices`` are (line, condition, taken) of every ``#if``."""
 
     content: bytes
     choices: tuple[tuple[int, str, bool], ...]

@@ -1,4 +1,4 @@
-"""From operation streams to a pipeline program: what tells this mainloop and this kernel layer from others."""
+"""From operation streams to a pipeline program: what tells mainloops and kernel layers apart."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def _stream(streams: Sequence[RoleStream], *names: str) -> tuple[Op, ...]:
 
 def mainloop_traits(header: Header, streams: Sequence[RoleStream]) -> tuple[Traits, list[str]]:
     """What the streams of a Hopper mainloop say about loads, release and promotion, with reasons."""
-    load = next((s.ops for s in streams if s.role.startswith("load") and any(o.kind == "acquire" for o in s.ops)), ())
+    load = next(
+        (s.ops for s in streams if s.role.startswith("load") and any(o.kind == "acquire" for o in s.ops)), ()
+    )
     mma = _stream(streams, "mma")
     acquires = sum(op.kind == "acquire" for op in load)
     copies = sum(op.kind == "copy" for op in load)
@@ -49,7 +51,9 @@ def mainloop_traits(header: Header, streams: Sequence[RoleStream]) -> tuple[Trai
     lag = 1
     if first is not None:
         lag = max(0, sum(op.kind == "wait" for op in mma[:first]) - 1)
-        reasons.append(f"the first release comes after {lag + 1} waits: stages are released {lag} k-tiles late")
+        reasons.append(
+            f"the first release comes after {lag + 1} waits: stages are released {lag} k-tiles late"
+        )
     release = "after"
     last = max((i for i, op in enumerate(mma) if op.kind == "release"), default=None)
     if last is not None:
@@ -59,7 +63,7 @@ def mainloop_traits(header: Header, streams: Sequence[RoleStream]) -> tuple[Trai
         if lag >= 1 and any(op.kind == "mma" for op in behind[:until]):
             release = "half"
             reasons.append("the stage is released between the MMAs of the next k-tile")
-        elif lag >= 1 and left and left[-1].n == 0 and "promot" not in header.text:
+        elif lag >= 1 and left and left[-1].n == 0 and "promote_if_needed" not in header.text:
             release = "drained"
             reasons.append("all MMAs are waited for, yet the stage before is released")
     promotion = "promote_if_needed" in header.text
@@ -69,7 +73,9 @@ def mainloop_traits(header: Header, streams: Sequence[RoleStream]) -> tuple[Trai
     return Traits(loads, min(lag, 4), release, cp_async, promotion), reasons
 
 
-def schedule_of(kernel: Header | None, streams: Sequence[RoleStream], mainloop: Header | None) -> tuple[str, str]:
+def schedule_of(
+    kernel: Header | None, streams: Sequence[RoleStream], mainloop: Header | None
+) -> tuple[str, str]:
     """(pingpong, cooperative or basic, why)."""
     kinds = {op.kind for stream in streams for op in stream.ops if stream.role.startswith("Consumer")}
     consumers = sum(stream.role.startswith("Consumer") for stream in streams)
@@ -83,7 +89,10 @@ def schedule_of(kernel: Header | None, streams: Sequence[RoleStream], mainloop: 
         return "basic", "one consumer role"
     if mainloop is not None and "Pingpong" in mainloop.text and "Cooperative" not in mainloop.text:
         return "pingpong", "the mainloop names the pingpong schedule alone"
-    return "pingpong", "no kernel layer was given: pingpong is assumed, the page's schedule knob has the others"
+    return (
+        "pingpong",
+        "no kernel layer was given: pingpong is assumed, the page's schedule knob has the others",
+    )
 
 
 def family_of(header: Header, streams: Sequence[RoleStream]) -> tuple[str | None, str]:
@@ -94,10 +103,18 @@ def family_of(header: Header, streams: Sequence[RoleStream]) -> tuple[str | None
         {"pipeline_k", "pipeline_v"} <= pipes or re.search(r"pipeline_k\b", text) is not None
     ):
         return "attention", "pipelines for K and V and a softmax"
+    if re.search(r"softmax|fmha|flash_attn|FlashAttention", header.name + text, re.I):
+        names = ", ".join(sorted(pipe for pipe in pipes if "arrier" not in pipe)[:8])
+        return (
+            None,
+            f"attention with pipelines of its own ({names}): roles are listed, no known program is like it",
+        )
     blackwell = re.search(r"[Ss]m1(?:00|03)|UMMA::", text) is not None
     if blackwell and not re.search(r"[Ss]m120", text):
         scaled = re.search(r"\bSFA\b|tma_load_sfa|smem_SFA", text) is not None
-        return ("sm100-blockscaled" if scaled else "sm100"), "tcgen05 MMAs" + (" with scale factors" if scaled else "")
+        return ("sm100-blockscaled" if scaled else "sm100"), "tcgen05 MMAs" + (
+            " with scale factors" if scaled else ""
+        )
     if re.search(r"[Ss]m120", text):
         return "sm120", "warp-level MMAs behind TMA"
     if re.search(r"warpgroup_wait|GMMA::", text):
@@ -107,17 +124,22 @@ def family_of(header: Header, streams: Sequence[RoleStream]) -> tuple[str | None
 
 _LOAD = {"acquire": "load.acquire", "copy": "load.copy", "commit": "load.commit", "tail": "load.tail"}
 _MMA = {
-    "wait": "mma.wait", "mma": "mma.issue", "wgwait": "mma.retire", "release": "mma.release", "acquire": "mma.acquire",
-    "commit": "mma.commit",
+    "wait": "mma.wait", "mma": "mma.issue", "wgwait": "mma.retire", "release": "mma.release",
+    "acquire": "mma.acquire",     "commit": "mma.commit",
 }  # fmt: skip
 _TAIL = {"wgwait": "tail.retire", "release": "tail.release"}
 _KERNEL_SM100 = {
-    "Sched": {"wait": "sched.throttle", "query": "sched.query", "fetch": "kernel.fetch", "tail": "sched.tail"},
+    "Sched": {
+        "wait": "sched.throttle",
+        "query": "sched.query",
+        "fetch": "kernel.fetch",
+        "tail": "sched.tail",
+    },
     "MainloopLoad": {"acquire": "load.throttle", "fetch": "kernel.fetch"},
     "MMA": {"commit": "mma.commit", "tail": "mma.tail", "acquire": "mma.acquire"},
 }
-_STORE = {"store": "store.issue", "acquire": "store.acquire", "store_wait": "store.acquire", "wait": "store.wait_c",
-          "release": "store.release_c", "sync": "store.sync"}  # fmt: skip
+_STORE = {"store": "store.issue", "acquire": "store.acquire", "store_wait": "store.acquire",
+          "wait": "store.wait_c", "release": "store.release_c", "sync": "store.sync"}  # fmt: skip
 
 
 def anchors(
@@ -143,7 +165,12 @@ def anchors(
                     note(_STORE[op.kind], op)
         elif stream.role.startswith("load"):
             for op in stream.ops:
-                note({"acquire": "cload.acquire", "copy": "cload.copy", "tail": "cload.tail"}.get(op.kind, "?"), op)
+                note(
+                    {"acquire": "cload.acquire", "copy": "cload.copy", "tail": "cload.tail"}.get(
+                        op.kind, "?"
+                    ),
+                    op,
+                )
     for stream in kernel:
         orders = 0
         for op in stream.ops:

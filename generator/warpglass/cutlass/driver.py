@@ -12,27 +12,36 @@ __all__ = ["DriverChoice", "choose_headers", "is_driver"]
 _DRIVER = re.compile(r"CollectiveBuilder\b|CollectiveMma\b|KernelScheduleAuto|GemmUniversalAdapter\b")
 _ROOTS = ("include/cutlass", "cutlass/include/cutlass", "cutlass", ".")
 
-#: schedule tag: (mainloop, kernel layer), for sm_90 operands from shared memory (CUTLASS,
-#: gemm/collective/builders/sm90_gmma_builder.inl) and for sm_100 (sm100_umma_builder.inl).
+#: End of a schedule tag, mainloop, kernel layer (``|`` stands for the common word), for sm_90 operands
+#: from shared memory (CUTLASS, builders/sm90_gmma_builder.inl) and for sm_100 (sm100_umma_builder.inl).
 _TAGS: tuple[tuple[str, str, str], ...] = (
-    ("KernelTmaWarpSpecializedPingpongFP8FastAccum", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized_pingpong"),
-    ("KernelTmaWarpSpecializedCooperativeFP8FastAccum", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized_cooperative"),
-    ("KernelTmaWarpSpecializedFP8FastAccum", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized"),
-    ("KernelPtrArrayTmaWarpSpecializedPingpong", "sm90_mma_array_tma_gmma_ss_warpspecialized", "sm90_gemm_array_tma_warpspecialized_pingpong"),
-    ("KernelPtrArrayTmaWarpSpecializedCooperative", "sm90_mma_array_tma_gmma_ss_warpspecialized", "sm90_gemm_array_tma_warpspecialized_cooperative"),
-    ("KernelCpAsyncWarpSpecializedPingpong", "sm90_mma_multistage_gmma_ss_warpspecialized", "sm90_gemm_warpspecialized_pingpong"),
-    ("KernelCpAsyncWarpSpecializedCooperative", "sm90_mma_multistage_gmma_ss_warpspecialized", "sm90_gemm_warpspecialized_cooperative"),
-    ("KernelCpAsyncWarpSpecialized", "sm90_mma_multistage_gmma_ss_warpspecialized", "sm90_gemm_warpspecialized"),
-    ("KernelTmaWarpSpecializedPingpong", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized_pingpong"),
-    ("KernelTmaWarpSpecializedCooperative", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized_cooperative"),
-    ("KernelTmaWarpSpecialized1SmNvf4Sm100", "sm100_blockscaled_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized2SmNvf4Sm100", "sm100_blockscaled_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized1SmMxf8f6f4Sm100", "sm100_blockscaled_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized2SmMxf8f6f4Sm100", "sm100_blockscaled_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized1SmSm100", "sm100_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized2SmSm100", "sm100_mma_warpspecialized", "sm100_gemm_tma_warpspecialized"),
-    ("KernelTmaWarpSpecialized", "sm90_mma_tma_gmma_ss_warpspecialized", "sm90_gemm_tma_warpspecialized"),
-)  # fmt: skip
+    ("PingpongFP8FastAccum", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|_pingpong"),
+    ("CooperativeFP8FastAccum", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|_cooperative"),
+    ("FP8FastAccum", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|"),
+    ("Pingpong", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|_pingpong"),
+    ("Cooperative", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|_cooperative"),
+    ("1SmNvf4Sm100", "sm100_blockscaled_mma", "sm100_gemm_tma|"),
+    ("2SmNvf4Sm100", "sm100_blockscaled_mma", "sm100_gemm_tma|"),
+    ("1SmMxf8f6f4Sm100", "sm100_blockscaled_mma", "sm100_gemm_tma|"),
+    ("2SmMxf8f6f4Sm100", "sm100_blockscaled_mma", "sm100_gemm_tma|"),
+    ("1SmSm100", "sm100_mma", "sm100_gemm_tma|"),
+    ("2SmSm100", "sm100_mma", "sm100_gemm_tma|"),
+    ("", "sm90_mma_tma_gmma_ss", "sm90_gemm_tma|"),
+)
+_MORE = (
+    ("KernelPtrArrayTmaWarpSpecialized", "sm90_mma_array_tma_gmma_ss", "sm90_gemm_array_tma|"),
+    ("KernelCpAsyncWarpSpecialized", "sm90_mma_multistage_gmma_ss", "sm90_gemm|"),
+)
+
+
+def _table() -> list[tuple[str, str, str]]:
+    """(tag, mainloop, kernel layer), file names without their suffix."""
+    rows = [("KernelTmaWarpSpecialized" + end, main, layer) for end, main, layer in _TAGS]
+    for tag, main, layer in _MORE:
+        rows += [(tag + end, main, layer + low) for end, low in (("Pingpong", "_pingpong"),
+                 ("Cooperative", "_cooperative"), ("", ""))]  # fmt: skip
+    word = "_warpspecialized"
+    return [(tag, main + word, layer.replace("|", word)) for tag, main, layer in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,16 @@ def _tree(include_dirs: Sequence[Path]) -> Path | None:
 def choose_headers(
     text: str, include_dirs: Sequence[Path] = (), arch: str | None = None, tags: Sequence[str] = ()
 ) -> DriverChoice:
-    """Which headers a driver means. ``arch`` (``sm_90``) and ``tags`` (schedule tags) win over the source's."""
-    stated = re.search(r"\bArchTag\s*=\s*(?:cutlass::)?arch::(Sm\d+)", text) or re.search(r"arch::(Sm\d+)\b", text)
-    chosen = arch.split(",")[0] if arch else (stated.group(1).lower().replace("sm", "sm_") if stated else None)
+    """Which headers a driver means. ``arch`` (``sm_90``) and ``tags`` of schedules win over its own."""
+    stated = re.search(r"\bArchTag\s*=\s*(?:cutlass::)?arch::(Sm\d+)", text) or re.search(
+        r"arch::(Sm\d+)\b", text
+    )
+    chosen = (
+        arch.split(",")[0] if arch else (stated.group(1).lower().replace("sm", "sm_") if stated else None)
+    )
     words = set(tags) or set(re.findall(r"\bKernel\w+", text))
     auto = "KernelScheduleAuto" in words and not tags
-    tag = next((entry for entry in _TAGS if entry[0] in words), None)
+    tag = next((entry for entry in _table() if entry[0] in words), None)
     if tag is not None and auto and not re.search(rf"\b{tag[0]}\b", re.sub(r"//[^\n]*", "", text)):
         tag = None
     tree = _tree(include_dirs)
@@ -95,8 +108,8 @@ def choose_headers(
     why = "KernelScheduleAuto leaves the schedule to the builder" if auto else "no schedule tag is named"
     message = f"this is a driver: its pipeline is in CUTLASS's headers, and {why}"
     if candidates:
-        message += f"; for {chosen or 'its architecture'} the include tree has {len(candidates)} headers, among them "
-        message += ", ".join(candidates[:4])
+        message += f"; for {chosen or 'its architecture'} the include tree has {len(candidates)} headers, "
+        message += "among them " + ", ".join(candidates[:4])
     else:
         message += "; -I names the include tree, --schedule a tag such as KernelTmaWarpSpecializedPingpong"
     return DriverChoice(chosen, None, None, None, (), tuple(candidates), message)

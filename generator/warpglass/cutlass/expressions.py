@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
 from warpglass.cuda.grammar import text_of
-from warpglass.cutlass.calls import free_call, method_call
-from warpglass.cutlass.values import BarrierRef, Closure, Op, Pipe, State, Struct, Unknown, guess, plain_pipe
+from warpglass.cutlass.invoke import Calls
+from warpglass.cutlass.values import Closure, Pipe, State, Struct, Unknown, guess, plain_pipe
 
 if TYPE_CHECKING:
-    from warpglass.cutlass.structure import Function, Header
+    pass
 
 __all__ = ["Expressions"]
 
@@ -35,37 +35,10 @@ _BINARY: dict[str, Callable[[int, int], Any]] = {
     "<<": lambda a, b: a << b if 0 <= b < 64 else Unknown("shift"),
     ">>": lambda a, b: a >> b if 0 <= b < 64 else Unknown("shift"),
 }
-_SYNC = re.compile(
-    r"producer_acquire|consumer_wait|producer_commit|consumer_release|producer_tail|warpgroup_wait|\bgemm\b|"
-    r"NamedBarrier|\.arrive\(|\.wait\(|tma_store|\.with\("
-)
-_COLLECTIVE = {
-    "load", "load_tail", "mma", "mma_tail", "store", "store_tail", "load_ab", "load_sf", "load_tail_tma", "transform",
-    "accum", "load_auxiliary", "load_MK", "load_NK", "load_A", "load_B", "load_tma", "load_cpasync", "epilogue",
-    "load_ab_tail", "load_sf_tail", "load_tail_cpasync", "softmax", "correction", "run", "operator()",
-}  # fmt: skip
 
 
-class Expressions:
+class Expressions(Calls):
     """Mixed into the interpreter, which holds the state."""
-
-    headers: tuple[Header, ...]
-    knobs: dict[str, int]
-    roles: dict[str, str]
-    scopes: list[dict[str, Any]]
-    header: str
-    computing: set[str]
-    last_barrier: BarrierRef | None
-
-    if TYPE_CHECKING:
-
-        def emit(self, op: Op) -> None: ...
-        def text(self, node: Node | None) -> str: ...
-        def execute(self, node: Node | None) -> None: ...
-        def functions(self, name: str) -> list[Function]: ...
-        def enter(self, function: Function, scope: dict[str, Any]) -> Any: ...
-        def call_closure(self, closure: Closure, args: Sequence[Any]) -> Any: ...
-        def stages_for(self, text: str) -> int: ...
 
     # ---------------------------------------------------------------- names
     def lookup(self, name: str) -> Any:
@@ -137,7 +110,9 @@ class Expressions:
         while node is not None and node.type not in ("identifier", "field_identifier"):
             inner = node.child_by_field_name("declarator")
             if inner is None:
-                inner = next((c for c in node.named_children if "identifier" in c.type or "declarator" in c.type), None)
+                inner = next(
+                    (c for c in node.named_children if "identifier" in c.type or "declarator" in c.type), None
+                )
             node = inner
         return text_of(node)
 
@@ -153,7 +128,9 @@ class Expressions:
                 return values[0].copy()
             made = guess(name, self.knobs, type_)
             stages = made.stages if isinstance(made, State) else self.knobs["S"]
-            return State(stages, numbers[0] % stages if numbers else 0, numbers[1] & 1 if len(numbers) > 1 else 0)
+            return State(
+                stages, numbers[0] % stages if numbers else 0, numbers[1] & 1 if len(numbers) > 1 else 0
+            )
         if "pipeline" in low and "state" not in low and "params" not in low and node.type in (
             "argument_list", "initializer_list",
         ):  # fmt: skip
@@ -170,7 +147,7 @@ class Expressions:
         if isinstance(value, Unknown):
             made = guess(name, self.knobs, type_)
             if isinstance(made, int) and "token" not in name and not isinstance(made, bool):
-                return made if value.path != "arithmetic" else value
+                return made
             if isinstance(made, State | Pipe) and "token" not in name and "barrier" not in low:
                 return made
             return value if value.path else Unknown(name)
@@ -196,7 +173,13 @@ class Expressions:
         handler = getattr(self, f"eval_{node.type}", None)
         if handler is not None:
             return handler(node)
-        if node.type in ("identifier", "qualified_identifier", "field_identifier", "dependent_name", "type_identifier"):
+        if node.type in (
+            "identifier",
+            "qualified_identifier",
+            "field_identifier",
+            "dependent_name",
+            "type_identifier",
+        ):
             return self.lookup(text_of(node))
         for child in node.named_children:
             if child.type not in ("comment",):
@@ -276,7 +259,11 @@ class Expressions:
     def eval_update_expression(self, node: Node) -> Any:
         target = node.child_by_field_name("argument")
         value = self.evaluate(target)
-        step = 1 if "++" in text_of(node.child_by_field_name("operator")) or text_of(node).find("++") >= 0 else -1
+        step = (
+            1
+            if "++" in text_of(node.child_by_field_name("operator")) or text_of(node).find("++") >= 0
+            else -1
+        )
         if isinstance(value, State):
             value.advance(step)
             return value
@@ -300,7 +287,9 @@ class Expressions:
             # ``tie(a, b) = …``
             arguments = left.child_by_field_name("arguments")
             items = value.items if isinstance(value, Struct) else []
-            for child, item in zip(arguments.named_children if arguments is not None else (), items, strict=False):
+            for child, item in zip(
+                arguments.named_children if arguments is not None else (), items, strict=False
+            ):
                 self.assign(text_of(child), item.copy() if isinstance(item, State) else item)
             return value
         if isinstance(value, Unknown) and isinstance(self.known(name), State | Pipe):
@@ -365,113 +354,3 @@ class Expressions:
 
     def eval_template_function(self, node: Node) -> Any:
         return Unknown(text_of(node)[:60])
-
-    # ---------------------------------------------------------------- calls
-    def eval_call_expression(self, node: Node) -> Any:
-        callee = node.child_by_field_name("function")
-        listed = node.child_by_field_name("arguments")
-        if callee is None:
-            return Unknown("")
-        argument_nodes = [c for c in (listed.named_children if listed is not None else ()) if c.type != "comment"]
-        args = [self.evaluate(child) for child in argument_nodes]
-        barrier = next((a for a in args if isinstance(a, BarrierRef)), None)
-        if barrier is not None:
-            self.last_barrier = barrier
-        if callee.type == "field_expression":
-            return self.method(callee, argument_nodes, args, node)
-        name, template = self.callee(callee)
-        value = self.known(name)
-        if isinstance(value, Closure):
-            return self.call_closure(value, args)
-        if callee.type == "lambda_expression":
-            return self.call_closure(self.evaluate(callee), args)
-        if name.rsplit("::", 1)[-1] in ("for_each", "transform_apply"):
-            return self.for_each(argument_nodes, args)
-        if re.fullmatch(r"(?:cute::)?(?:Int|C)", name) and template:
-            return template[0]
-        if name in ("int", "uint32_t", "int32_t", "uint64_t", "bool", "uint16_t", "static_cast") and args:
-            return args[0]
-        if "NamedBarrier" in name and "::" in name:
-            text = re.sub(r"\s+", "", ",".join(text_of(a) for a in argument_nodes))
-            kind = "sync" if name.endswith(("sync", "arrive_and_wait")) else "barrive"
-            self.emit(Op(kind, text[:60], line=node.start_point.row + 1))
-            return Unknown(name)
-        functions = self.candidates(name, len(args))
-        if functions:
-            return self.call_function(functions, args)
-        known, value = free_call(self, name, template, args, node)  # type: ignore[arg-type]
-        return value if known else Unknown(name[:60])
-
-    def callee(self, node: Node) -> tuple[str, list[Any]]:
-        """(name, template arguments) of what is called."""
-        template: list[Any] = []
-        inner = node
-        while inner.type == "qualified_identifier":
-            name = inner.child_by_field_name("name")
-            if name is None:
-                break
-            inner = name
-        if inner.type == "template_function":
-            listed = inner.child_by_field_name("arguments")
-            # ``f<N>()`` parses N as a type: a plain word is looked up as a value.
-            template = [
-                self.lookup(text_of(c)) if re.fullmatch(r"[A-Za-z_]\w*", text_of(c)) else self.evaluate(c)
-                for c in (listed.named_children if listed is not None else ())
-            ]
-        return re.sub(r"<.*", "", self.text(node), flags=re.DOTALL).strip(), template
-
-    def candidates(self, name: str, count: int) -> list[Function]:
-        """Functions of the headers that a call may mean and that do something to a pipeline."""
-        bare = name.rsplit("::", 1)[-1]
-        if bare in ("copy", "gemm") or name.startswith("cute::"):
-            return []
-        found = [
-            f
-            for f in self.functions(bare)
-            if len(f.params) - f.optional <= count <= len(f.params) and _SYNC.search(f.source)
-        ]
-        return sorted(found, key=lambda f: (f.header != self.header, len(f.params) - count))
-
-    def call_function(self, functions: Sequence[Function], args: Sequence[Any]) -> Any:
-        function = functions[0]
-        scope: dict[str, Any] = {}
-        for position, (type_, name, reference) in enumerate(function.params):
-            value = args[position] if position < len(args) else Unknown(name)
-            if isinstance(value, Unknown):
-                made = guess(name, self.knobs, type_)
-                value = made if isinstance(made, State | Pipe | int) else value
-            scope[name] = value.copy() if isinstance(value, State) and not reference else value
-        return self.enter(function, scope)
-
-    def method(self, callee: Node, argument_nodes: Sequence[Node], args: Sequence[Any], node: Node) -> Any:
-        target_node = callee.child_by_field_name("argument")
-        field = callee.child_by_field_name("field")
-        name = re.sub(r"<.*", "", text_of(field), flags=re.DOTALL).strip()
-        target = self.evaluate(target_node)
-        path = self.text(target_node)
-        known, value = method_call(self, target, path, name, args, node)  # type: ignore[arg-type]
-        if known:
-            return value
-        functions = self.candidates(name, len(args))
-        if functions and not isinstance(target, State | Pipe):
-            return self.call_function(functions, args)
-        if isinstance(target, Closure):
-            return self.call_closure(target, args)
-        if path.startswith("collective_") and name in _COLLECTIVE:
-            # The header of that collective was not given: the call itself is what is known.
-            self.emit(Op("call", f"{path}.{name}", line=node.start_point.row + 1))
-        return Unknown(f"{path}.{name}"[:80])
-
-    def for_each(self, nodes: Sequence[Node], args: Sequence[Any]) -> Any:
-        """``for_each(make_int_sequence<N>{}, [&](auto k) { … })``."""
-        closure = next((a for a in args if isinstance(a, Closure)), None)
-        if closure is None:
-            return Unknown("for_each")
-        match = re.search(r"<\s*([\w:]+)\s*>", self.text(nodes[0])) if nodes else None
-        count = self.knobs.get("KB", 4)
-        if match:
-            value = int(match.group(1)) if match.group(1).isdigit() else self.lookup(match.group(1))
-            count = value if isinstance(value, int) else count
-        for turn in range(min(count, 64)):
-            self.call_closure(closure, [turn])
-        return Unknown("for_each")

@@ -86,9 +86,7 @@ class Interpreter(Expressions):
         """Add an operation of the present header."""
         if len(self.stream.ops) >= _MAX_OPS:
             raise Stop("too many operations")
-        self.stream.ops.append(
-            Op(op.kind, op.pipe, op.stage, op.phase, op.n, self.header, op.line, op.text)
-        )
+        self.stream.ops.append(Op(op.kind, op.pipe, op.stage, op.phase, op.n, self.header, op.line, op.text))
 
     def text(self, node: Node | None) -> str:
         """The source text of a node on one line."""
@@ -112,7 +110,7 @@ class Interpreter(Expressions):
         given = dict(arguments or {})
         scope = {}
         for type_, name, _ in function.params:
-            scope[name] = given.get(name, guess(name, self.knobs, type_))
+            scope[name] = given.get(name, dict(function.defaults).get(name, guess(name, self.knobs, type_)))
         try:
             return self.enter(function, scope)
         except Stop as stop:
@@ -231,7 +229,8 @@ class Interpreter(Expressions):
             return not self.assume(text[4:])
         if low.startswith("!") and "&&" not in low and "||" not in low:
             return not self.assume(text.lstrip()[1:])
-        refused = ("isasymmetric", "debug", "==nullptr", "is_same_v<void", "is_void", "tensormap", "did_batch_change",
+        refused = ("isasymmetric", "debug", "==nullptr", "is_same_v<void", "is_void", "tensormap",
+                   "did_batch_change",
                    "empty", "issparse", "isgrouped", "fast_path", "reuse", "streamk", "separate_reduction",
                    "is_final_split", "requires_separate", "tile_skip", "should_skip", "overlap", "is_last",
                    "skip_wait")  # fmt: skip
@@ -257,7 +256,9 @@ class Interpreter(Expressions):
     def do_for_range_loop(self, node: Node) -> None:
         self.execute(node.child_by_field_name("body"))
 
-    def loop(self, condition: Node | None, body: Node | None, update: Node | None, first: bool = False) -> None:
+    def loop(
+        self, condition: Node | None, body: Node | None, update: Node | None, first: bool = False
+    ) -> None:
         unknown = 0
         if first and condition is not None and "is_valid" in self.text(condition):
             self.fetched += 1
@@ -265,7 +266,11 @@ class Interpreter(Expressions):
             if not first:
                 value = None
                 if condition is not None and "is_valid" not in self.text(condition):
-                    inner = condition.child_by_field_name("value") if condition.type == "condition_clause" else condition
+                    inner = (
+                        condition.child_by_field_name("value")
+                        if condition.type == "condition_clause"
+                        else condition
+                    )
                     value = self.evaluate(inner) if inner is not None else True
                 if isinstance(value, Unknown | Struct | State):
                     # A loop over something unknown is run once, so that its operations are seen.
@@ -278,9 +283,7 @@ class Interpreter(Expressions):
                         )
                     if unknown > 1:
                         return
-                elif value is not None and not value:
-                    return
-                elif value is None and not self.holds(condition, loop=True):
+                elif not (value if value is not None else self.holds(condition, loop=True)):
                     return
             try:
                 self.execute(body)

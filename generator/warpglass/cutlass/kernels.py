@@ -35,17 +35,23 @@ def _roles_in(function: Function) -> dict[str, tuple[str, ...]]:
             body = node.child_by_field_name("body")
             if body is not None and _ROLE.search(name):
                 found[name] = tuple(
-                    text_of(e.child_by_field_name("name")) for e in body.named_children if e.type == "enumerator"
+                    text_of(e.child_by_field_name("name"))
+                    for e in body.named_children
+                    if e.type == "enumerator"
                 )
     return found
 
 
 def kernel_roles(header: Header) -> list[tuple[str, dict[str, str]]]:
-    """(name, enumerator of each enumeration) of every role; names that only fill up an enumeration are left out."""
+    """(name, enumerator of each enumeration) of every role that the source names."""
     function = kernel_function(header)
     if function is None:
         return []
-    enums = {name: values for name, values in header.enums.items() if _ROLE.search(name) and name in function.source}
+    enums = {
+        name: values
+        for name, values in header.enums.items()
+        if _ROLE.search(name) and name in function.source
+    }
     enums.update(_roles_in(function))
     source = function.source
     used = {
@@ -77,7 +83,7 @@ def role_streams(
     knobs: Mapping[str, int] = KNOBS,
     decide: Mapping[str, bool] | None = None,
 ) -> tuple[RoleStream, ...]:
-    """The stream of each role; calls into a mainloop or an epilogue are followed where their header is given."""
+    """The stream of each role; calls into collectives are followed where their header is given."""
     function = kernel_function(kernel)
     if function is None:
         return ()

@@ -33,9 +33,12 @@ class Finding:
 
 
 def _retire(stream: RoleStream) -> list[Finding]:
-    """Releases of stages whose MMAs may still run (wgmma: only a wait retires them), and needlessly late ones."""
+    """Releases of stages whose MMAs may still run (only a wait retires wgmma), and late ones."""
     ops = stream.ops
     if not any(op.kind == "wgwait" for op in ops) or not any(op.kind == "mma" for op in ops):
+        return []
+    if any(op.kind == "acquire" for op in ops) or len({op.pipe for op in ops if op.kind == "wait"}) > 1:
+        # Which wait an MMA belongs to is not known where one function takes from several pipelines.
         return []
     found: list[Finding] = []
     open_groups: list[int] = []  # per group of MMAs in flight: number of the wait whose stage it reads
@@ -57,7 +60,9 @@ def _retire(stream: RoleStream) -> list[Finding]:
         elif op.kind == "release":
             released += 1
             if released in open_groups:
-                text = f"{stream.role} releases {op.pipe} stage {op.stage} before the MMAs that read it retire"
+                text = (
+                    f"{stream.role} releases {op.pipe} stage {op.stage} before the MMAs that read it retire"
+                )
                 found.append(Finding("release-before-retire", text, op.header, op.line))
             elif not open_groups and wait - released >= 1:
                 late.append(op)
@@ -83,13 +88,23 @@ def _balance(streams: Sequence[RoleStream], knobs: Mapping[str, int]) -> list[Fi
                 acquired.append(op)
         for one, other in pairwise(acquired):
             if one.pipe == other.pipe and one.stage == other.stage and knobs["S"] > 1 and one.stage >= 0:
-                text = f"{stream.role} acquires stage {one.stage} of {one.pipe} twice without advancing its state"
+                text = f"{stream.role} acquires stage {one.stage} of {one.pipe} twice, its state not advanced"
                 found.append(Finding("unbalanced", text, other.header, other.line))
                 break
+    # Where one function both fills and takes, it may leave its last stages as they are.
+    alone = {op.pipe for s in streams for op in s.ops if op.kind == "acquire"} & {
+        op.pipe
+        for s in streams
+        if any(o.kind == "acquire" for o in s.ops)
+        for op in s.ops
+        if op.kind == "wait"
+    }
     for pipe, waited in waits.items():
         given = releases.get(pipe, [])
+        if pipe in alone or (not given and len(waited) <= 1):
+            continue
         if not given:
-            text = f"{pipe} is waited for {len(waited)} times and never released: its producer stops after its stages"
+            text = f"{pipe} is waited for {len(waited)} times and never released: its producer will stop"
             found.append(Finding("deadlock", text, waited[0].header, waited[0].line))
         elif len(given) != len(waited):
             text = f"{pipe}: {len(waited)} waits, but {len(given)} releases"
@@ -106,7 +121,8 @@ def _arrivals(streams: Sequence[RoleStream]) -> list[Finding]:
         for op in (*stream.ops, Op("acquire", "", line=0)):
             if op.kind == "acquire":
                 if acquire is not None and op.pipe in (acquire.pipe, "") and commits > 1:
-                    text = f"{stream.role} commits stage {acquire.stage} of {acquire.pipe} {commits} times a fill"
+                    name = f"stage {acquire.stage} of {acquire.pipe}"
+                    text = f"{stream.role} commits {name} {commits} times a fill"
                     found.append(Finding("arrival-count", text, acquire.header, acquire.line))
                     break
                 commits = copies = 0
@@ -120,7 +136,12 @@ def _arrivals(streams: Sequence[RoleStream]) -> list[Finding]:
         for op in stream.ops:
             if op.kind != "release":
                 continue
-            if previous is not None and previous.pipe == op.pipe and previous.stage == op.stage and previous.line != op.line:
+            if (
+                previous is not None
+                and previous.pipe == op.pipe
+                and previous.stage == op.stage
+                and previous.line != op.line
+            ):
                 text = f"{stream.role} releases stage {op.stage} of {op.pipe} twice"
                 found.append(Finding("arrival-count", text, op.header, op.line))
                 break

@@ -44,7 +44,9 @@ def header_kind(header: Header) -> str:
     function = kernel_function(header)
     names = set(header.functions)
     own = role_functions(header)
-    if function is not None and re.search(r"collective_mainloop|CollectiveMainloop|mainloop\.", function.source):
+    if function is not None and re.search(
+        r"collective_mainloop|CollectiveMainloop|mainloop\.", function.source
+    ):
         return "kernel"
     if "mma" in names and own:
         return "mainloop"
@@ -65,7 +67,7 @@ def parse(
     knobs: Mapping[str, int] | None = None,
     decide: Mapping[str, bool] | None = None,
 ) -> PipelineModel:
-    """Parse and run ``files`` (name, content). Never raises for what they hold: notes say what was not found."""
+    """Parse and run ``files`` (name, content). Never raises: notes say what was not found."""
     headers = [parse_header(content, name) for name, content in files]
     kinds = {header.name: header_kind(header) for header in headers}
     if kernel_layer is not None:
@@ -75,7 +77,8 @@ def parse(
     values = {**KNOBS, **(knobs or {})}
     notes: list[str] = []
     by_kind = {
-        kind: next((h for h in headers if kinds[h.name] == kind), None) for kind in ("mainloop", "kernel", "epilogue")
+        kind: next((h for h in headers if kinds[h.name] == kind), None)
+        for kind in ("mainloop", "kernel", "epilogue")
     }
     mainloop, kernel, epilogue = by_kind["mainloop"], by_kind["kernel"], by_kind["epilogue"]
     streams: dict[str, tuple[RoleStream, ...]] = {}
@@ -91,11 +94,15 @@ def parse(
     raw: list[RawUse] = []
     for header in headers:
         if header.errors:
-            notes.append(f"{header.name}: the grammar could not follow line {', '.join(map(str, header.errors[:5]))}")
+            notes.append(
+                f"{header.name}: the grammar could not follow line {', '.join(map(str, header.errors[:5]))}"
+            )
         notes += [f"{header.name}: {note}" for note in header.notes]
         if kinds[header.name] in ("raw", "other"):
             raw += raw_uses(header)
-            notes.append(f"{header.name}: no pipeline of CUTLASS's classes: its barriers and loops are listed")
+            notes.append(
+                f"{header.name}: no pipeline of CUTLASS's classes: its barriers and loops are listed"
+            )
     for group in streams.values():
         notes += [f"{stream.role}: {note}" for stream in group for note in stream.notes]
     derived = derive(mainloop, kernel, streams)

@@ -1,4 +1,4 @@
-"""Knobs from a compiled kernel's name: CUTLASS puts stages, tile, cluster and schedule into its template arguments."""
+"""Knobs from a compiled kernel's name: its template arguments carry stages, tile, cluster and schedule."""
 
 from __future__ import annotations
 
@@ -9,9 +9,18 @@ __all__ = ["KernelName", "read_name"]
 
 _MAINLOOP = re.compile(r"Mainloop(Sm\d+)(\w*?)(?:ILi(\d+)E|<\s*(?:\(int\)\s*)?(\d+))")
 _NUMBERS = re.compile(r"CILi(\d+)E|C<\s*(?:\(int\)\s*)?(\d+)\s*>")
-_TUPLE = re.compile(r"tupleIJ((?:N?[\w]*?CILi\d+EE?)+?)E(?![\d])|tuple<((?:[\s,]*(?:cute::)?C<\s*(?:\(int\)\s*)?\d+\s*>\s*)+)>")
+_TUPLE = re.compile(
+    r"tupleIJ((?:N?[\w]*?CILi\d+EE?)+?)E(?![\d])|tuple<((?:[\s,]*(?:cute::)?C<\s*(?:\(int\)\s*)?\d+\s*>\s*)+)>"
+)
 _SCHEDULES = (("Pingpong", "pingpong"), ("Cooperative", "cooperative"), ("WarpSpecialized", "basic"))
-_BITS = (("float_e4m3", 8), ("float_e5m2", 8), ("float_e2m1", 4), ("half_t", 16), ("bfloat16", 16), ("tfloat32", 32))
+_BITS = (
+    ("float_e4m3", 8),
+    ("float_e5m2", 8),
+    ("float_e2m1", 4),
+    ("half_t", 16),
+    ("bfloat16", 16),
+    ("tfloat32", 32),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +45,14 @@ def read_name(name: str) -> KernelName | None:
         return None
     stages = int(found.group(3) or found.group(4))
     behind = text[found.end() :]
-    tuples = []
+    tuples: list[tuple[int, ...]] = []
     for match in _TUPLE.finditer(behind[:20_000]):
         numbers = tuple(int(a or b) for a, b in _NUMBERS.findall(match.group()))
         if len(numbers) == 3:
             tuples.append(numbers)
         if len(tuples) == 2:
             break
-    cluster, tile = (tuples + [(), ()])[:2]
+    cluster, tile = ([*tuples, (), ()])[:2]
     policy = found.group(2) + behind[:600]
     schedule = next((mode for word, mode in _SCHEDULES if word in policy), None)
     if found.group(1) != "Sm90" and schedule == "basic":
@@ -58,5 +67,12 @@ def read_name(name: str) -> KernelName | None:
     if found.group(1) in ("Sm100", "Sm103"):
         knobs["CTA"] = 2 if two else 1
     return KernelName(
-        found.group(1).lower().replace("sm", "sm_"), found.group(2), stages, cluster, tile, schedule, two, knobs
+        found.group(1).lower().replace("sm", "sm_"),
+        found.group(2),
+        stages,
+        cluster,
+        tile,
+        schedule,
+        two,
+        knobs,
     )

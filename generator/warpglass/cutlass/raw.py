@@ -11,16 +11,18 @@ from warpglass.cutlass.structure import Header
 __all__ = ["RawUse", "raw_uses"]
 
 _METHODS = {
-    "wait": "wait", "try_wait": "wait", "arrive": "arrive", "arrive_and_expect_tx": "expect", "expect_tx": "expect",
-    "arrive_and_wait": "sync", "sync": "sync", "init": "init", "umma_arrive": "arrive",
+    "wait": "wait", "try_wait": "wait", "arrive": "arrive", "arrive_and_expect_tx": "expect",
+    "expect_tx": "expect", "arrive_and_wait": "sync", "sync": "sync", "init": "init", "umma_arrive": "arrive",
     "umma_arrive_multicast": "arrive", "umma_arrive_multicast_2x1SM": "arrive",
 }  # fmt: skip
-_ROLE = re.compile(r"warp_(?:idx|group_idx|role)|warpgroup|threadIdx\.x|is_leader|elect_one|kNum\w*Threads|warp_role")
+_ROLE = re.compile(
+    r"warp_(?:idx|group_idx|role)|warpgroup|threadIdx\.x|is_leader|elect_one|kNum\w*Threads|warp_role"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class RawUse:
-    """One barrier call: function, lane (the condition that parts the warps), loop depth, what, at which barrier."""
+    """One barrier call: function, lane (the condition that parts the warps), loop depth, what, where."""
 
     function: str
     lane: str
@@ -54,9 +56,11 @@ def raw_uses(header: Header) -> list[RawUse]:
                         depth += 1
                     elif parent.type == "if_statement":
                         condition = " ".join(text_of(parent.child_by_field_name("condition")).split())
-                        if _ROLE.search(condition):
-                            lane = condition.strip("()")[:100]
+                        if lane == "all" and _ROLE.search(condition):
+                            lane = condition.removeprefix("(").removesuffix(")")[:100]
                     parent = parent.parent
                 barrier = re.sub(r"\[.*", "", target.lstrip("&*("), flags=re.DOTALL)[:60]
-                found.append(RawUse(function.name, lane, depth, _METHODS[method], barrier, node.start_point.row + 1))
+                found.append(
+                    RawUse(function.name, lane, depth, _METHODS[method], barrier, node.start_point.row + 1)
+                )
     return found

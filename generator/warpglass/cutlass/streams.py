@@ -11,13 +11,24 @@ from warpglass.cutlass.interpret import Decision, Interpreter
 from warpglass.cutlass.structure import Function, Header
 from warpglass.cutlass.values import Op, State
 
-__all__ = ["KNOBS", "PipeUse", "RoleStream", "collective_streams", "conservation", "pipe_uses", "role_functions"]
+__all__ = [
+    "KNOBS",
+    "PipeUse",
+    "RoleStream",
+    "collective_streams",
+    "conservation",
+    "pipe_uses",
+    "role_functions",
+]
 
 #: Concrete values of a run: stages, k-tiles, output tiles, k-blocks of a tile, accumulator stages …
 KNOBS: Mapping[str, int] = {"S": 4, "K": 6, "O": 2, "KB": 4, "A": 2, "SS": 2, "SD": 2, "SC": 2, "NE": 4,
-                              "SF_BUFFERS_PER_TILE_K": 4, "AccPromotionInterval": 2, "StagesPerTile": 2}  # fmt: skip
+                              "SF_BUFFERS_PER_TILE_K": 4, "AccPromotionInterval": 2,
+                              "StagesPerTile": 2}  # fmt: skip
 
-_OWN = re.compile(r"producer_acquire|producer_commit|consumer_wait|consumer_release|producer_tail|consumer_test_wait")
+_OWN = re.compile(
+    r"producer_acquire|producer_commit|consumer_wait|consumer_release|producer_tail|consumer_test_wait"
+)
 _ORDER = ("load", "mma")
 
 
@@ -51,7 +62,10 @@ def role_functions(header: Header) -> list[Function]:
     for group in header.functions.values():
         for function in group:
             for other in own:
-                if other is not function and re.search(rb"(?<![:.>\w])" + other.name.encode() + rb"\s*(?:<[^;()]{0,80}>)?\(", function.source.encode()):
+                if other is not function and re.search(
+                    rb"(?<![:.>\w])" + other.name.encode() + rb"\s*(?:<[^;()]{0,80}>)?\(",
+                    function.source.encode(),
+                ):
                     called.add(id(other))
     return [f for f in own if id(f) not in called or f.name in ("mma_tail", "load_tail")]
 
@@ -96,9 +110,12 @@ def pipe_uses(streams: Sequence[RoleStream]) -> dict[str, PipeUse]:
             elif op.kind == "tail":
                 use.tail = True
             else:
-                {"acquire": use.acquired, "commit": use.committed, "wait": use.waited, "release": use.released}[
-                    op.kind
-                ].append(op.stage)
+                {
+                    "acquire": use.acquired,
+                    "commit": use.committed,
+                    "wait": use.waited,
+                    "release": use.released,
+                }[op.kind].append(op.stage)
     return uses
 
 
@@ -134,7 +151,9 @@ def conservation(streams: Sequence[RoleStream], knobs: Mapping[str, int] = KNOBS
         if not waited:
             found.append(f"{pipe} is released without a wait")
         if not consecutive(waited, count) or not consecutive(released, count):
-            found.append(f"stages of {pipe} are not taken in order: wait {waited[:12]}, release {released[:12]}")
+            found.append(
+                f"stages of {pipe} are not taken in order: wait {waited[:12]}, release {released[:12]}"
+            )
         if len(waited) != len(released):
             found.append(f"{pipe}: {len(waited)} waits, but {len(released)} releases")
         if len(waited) not in {len(acquired) for acquired in produced.values()}:

@@ -1,4 +1,4 @@
-"""What a header declares: functions, constants, enumerations, structures; found in its tree, not interpreted."""
+"""What a header declares: functions, constants, enumerations, structures: found, not interpreted."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Function:
     line: int
     owner: str
     optional: int = 0
+    defaults: tuple[tuple[str, int], ...] = ()
 
     @property
     def source(self) -> str:
@@ -95,7 +96,11 @@ def parse_header(content: bytes, name: str) -> Header:
             label = text_of(node.child_by_field_name("name"))
             body = node.child_by_field_name("body")
             if body is not None:
-                names = [text_of(e.child_by_field_name("name")) for e in body.named_children if e.type == "enumerator"]
+                names = [
+                    text_of(e.child_by_field_name("name"))
+                    for e in body.named_children
+                    if e.type == "enumerator"
+                ]
                 found.enums[label] = tuple(names)
         elif kind in ("declaration", "field_declaration"):
             _constants(node, found)
@@ -148,9 +153,28 @@ def _function(node: Node, owner: str, header: str) -> Function | None:
     listed = declarator.child_by_field_name("parameters")
     params = tuple(parameter(item) for item in (listed.named_children if listed is not None else ()))
     return Function(
-        name, tuple(p for p in params if p is not None), body, header, node.start_point.row + 1, owner,
-        sum(item.type.startswith("optional") for item in (listed.named_children if listed is not None else ())),
+        name,
+        tuple(p for p in params if p is not None),
+        body,
+        header,
+        node.start_point.row + 1,
+        owner,
+        sum(
+            item.type.startswith("optional") for item in (listed.named_children if listed is not None else ())
+        ),
+        _defaults(listed),
     )
+
+
+def _defaults(listed: Node | None) -> tuple[tuple[str, int], ...]:
+    """Parameters whose default is a plain integer."""
+    found = []
+    for item in listed.named_children if listed is not None else ():
+        match = re.search(r"(\w+)\s*=\s*(-?\d+|true|false)\s*$", text_of(item))
+        if item.type.startswith("optional") and match:
+            value = match.group(2)
+            found.append((match.group(1), int(value == "true") if value.isalpha() else int(value)))
+    return tuple(found)
 
 
 def parameter(node: Node) -> tuple[str, str, bool] | None:

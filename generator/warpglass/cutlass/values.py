@@ -90,7 +90,8 @@ class Op:
     text: str = ""
 
 
-_MAINLOOP_COUNTS = ("k_tile_count", "k_tiles", "num_k_tiles", "n_block_max", "n_block_count", "mask_tile_count",
+_MAINLOOP_COUNTS = ("k_tile_count", "k_tiles", "num_k_tiles", "n_block_max", "n_block_count",
+                    "mask_tile_count",
                     "trip_count", "k_tile_total", "num_tiles_k", "fusion_tile_count", "k_iters")  # fmt: skip
 
 
@@ -116,7 +117,9 @@ def guess(name: str, knobs: Mapping[str, int], type_: str = "") -> Any:
             return Unknown(name)
         producer = "write" in low or ("producer" in low and "consumer" not in low)
         return State(stages_of(f"{low} {type_.lower()}", knobs), 0, int(producer))
-    if ("pipeline" in low or low.endswith("pipe")) and not low.endswith(("params", "pipelines", "storage", "_s")):
+    if ("pipeline" in low or low.endswith("pipe")) and not low.endswith(
+        ("params", "pipelines", "storage", "_s")
+    ):
         return Pipe(plain_pipe(last), type_)
     if low in ("pipelineasyncmmastages", "k_pipe_mmas"):
         return 1

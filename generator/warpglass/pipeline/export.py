@@ -9,12 +9,14 @@ from typing import Any
 
 from warpglass.pipeline.expand import ARRIVE, ASYNC, BUSY, MMA, STORE, STWAIT, SYNC, WAIT, WGWAIT
 from warpglass.pipeline.simulate import Run
-from warpglass.pipeline.stages import STATES, stage_rows
+from warpglass.pipeline.stages import stage_rows
 
 __all__ = ["to_perfetto", "to_vcd"]
 
 
-def _rows(run: Run, program: Mapping[str, Any]) -> list[tuple[str, str, list[tuple[int, int, str, int, int]]]]:
+def _rows(
+    run: Run, program: Mapping[str, Any]
+) -> list[tuple[str, str, list[tuple[int, int, str, int, int]]]]:
     """(group, row, spans of (start, end, text, tile, step)): lanes, engines, stages."""
     flat = run.flat
     ops = flat.operations()
@@ -49,7 +51,11 @@ def to_vcd(run: Run, program: Mapping[str, Any]) -> str:
     """Value change dump: a string a row (what it does), and its output tile and k-tile as integers."""
     names: list[tuple[str, str, str]] = []
     changes: list[tuple[int, int, str]] = []
-    lines = ["$version warpglass $end", "$comment one unit of simulated time is 1 ns here $end", "$timescale 1 ns $end"]
+    lines = [
+        "$version warpglass $end",
+        "$comment one unit of simulated time is 1 ns here $end",
+        "$timescale 1 ns $end",
+    ]
     scope = ""
     for number, (group, row, spans) in enumerate(_rows(run, program)):
         if group != scope:
@@ -57,7 +63,7 @@ def to_vcd(run: Run, program: Mapping[str, Any]) -> str:
                 lines.append("$upscope $end")
             lines.append(f"$scope module {_word(group)} $end")
             scope = group
-        codes = tuple(f"{letter}{number}" for letter in "stk")
+        codes = (f"s{number}", f"t{number}", f"k{number}")
         names.append(codes)
         lines.append(f"$var string 1 {codes[0]} {_word(row)} $end")
         lines.append(f"$var integer 32 {codes[1]} {_word(row)}_tile $end")
@@ -110,7 +116,7 @@ def to_perfetto(run: Run, program: Mapping[str, Any]) -> str:
     flat = run.flat
     ops = flat.operations()
     lane_tid = {name: index for index, name in enumerate(flat.lane_names)}
-    for kind, who, start, end, operation, by in run.events:
+    for kind, who, start, end, _, by in run.events:
         if kind in (WAIT, SYNC) and by >= 0 and end > start and ops[by][1].code == ARRIVE:
             # An arrow from who arrived to who waited.
             flow += 1
@@ -118,6 +124,4 @@ def to_perfetto(run: Run, program: Mapping[str, Any]) -> str:
             common = {"name": "arrive", "cat": "barrier", "id": flow, "pid": groups["lanes"]}
             events.append({**common, "ph": "s", "tid": giver, "ts": end})
             events.append({**common, "ph": "f", "bp": "e", "tid": who, "ts": end})
-        del operation
-    assert set(STATES)
     return json.dumps({"traceEvents": events, "displayTimeUnit": "ns"}, separators=(",", ":")) + "\n"

@@ -48,7 +48,7 @@ def graph_edges(program: Json) -> list[tuple[str, str, str]]:
 
 
 def graph_svg(program: Json) -> Markup:
-    """Roles left and right of the pipelines: fills from the left, takes to the right, releases dashed back."""
+    """Roles left and right of the pipelines: fills from the left, takes to the right, releases back."""
     edges = graph_edges(program)
     names = [str(lane["name"]) for lane in program["lanes"]]
     middle = [str(pipe["name"]) for pipe in program["pipes"]]
@@ -66,7 +66,8 @@ def graph_svg(program: Json) -> Markup:
     height = 20 + step * max(len(left), len(middle), len(right), 1)
     titles = {str(pipe["name"]): f"{pipe['title']} ({pipe['class']})" for pipe in program["pipes"]}
     parts = [
-        f'<svg class="fig pl-graph" viewBox="0 0 750 {height}" role="img" aria-label="{escape(visible(_told(edges)))}">'
+        f'<svg class="fig pl-graph" viewBox="0 0 750 {height}" role="img" '
+        f'aria-label="{escape(visible(_told(edges)))}">'
         '<defs><marker id="pl-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M0 0L8 4L0 8z"/></marker></defs>'
     ]
@@ -79,15 +80,17 @@ def graph_svg(program: Json) -> Markup:
         shift = {"fill": 8, "full": 8, "release": 24, "arrive": 16, "wait": 16}[what]
         bend = (ax + bx) / 2
         parts.append(
-            f'<path class="pl-edge pl-edge-{what}" d="M{ax} {y1 + shift}C{bend} {y1 + shift} {bend} {y2 + shift} {bx} '
-            f'{y2 + shift}" marker-end="url(#pl-arrow)"><title>{escape(visible(f"{start} {what} {end}"))}</title></path>'
+            f'<path class="pl-edge pl-edge-{what}" d="M{ax} {y1 + shift}C{bend} {y1 + shift} '
+            f'{bend} {y2 + shift} {bx} {y2 + shift}" marker-end="url(#pl-arrow)">'
+            f"<title>{escape(visible(f'{start} {what} {end}'))}</title></path>"
         )
     for name, (x, y) in places.items():
         css = "pl-role" if name in names else "pl-pipe"
         parts.append(f'<rect class="{css}" x="{x}" y="{y}" width="{wide}" height="32" rx="4"/>')
         title = titles.get(name)
         parts.append(
-            f'<text class="t" x="{x + wide / 2}" y="{y + 20}" text-anchor="middle">{escape(visible(name[:22]))}'
+            f'<text class="t" x="{x + wide / 2}" y="{y + 20}" text-anchor="middle">'
+            f"{escape(visible(name[:22]))}"
             f"{f'<title>{escape(visible(title))}</title>' if title else ''}</text>"
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - names were escaped

@@ -65,7 +65,8 @@ def schedule_svg(run: Run, rows: Sequence[StageRow]) -> Markup:
     for number, (name, spans) in enumerate(listed):
         y = number * _ROW
         parts.append(
-            f'<text class="t" x="{_LEFT - 6}" y="{y + 13}" text-anchor="end">{escape(visible(name[:22]))}</text>'
+            f'<text class="t" x="{_LEFT - 6}" y="{y + 13}" text-anchor="end">'
+            f"{escape(visible(name[:22]))}</text>"
         )
         for start, end, css, text, tile in spans:
             drawn += 1
@@ -74,7 +75,8 @@ def schedule_svg(run: Run, rows: Sequence[StageRow]) -> Markup:
             x, wide = _LEFT + start * scale, (end - start) * scale
             shade = f" pt{tile % 4}" if tile >= 0 and css not in ("pl-wait",) else ""
             parts.append(
-                f'<rect class="{css}{shade}" x="{x:.1f}" y="{y + 2}" width="{max(wide, 0.4):.1f}" height="{_ROW - 4}"/>'
+                f'<rect class="{css}{shade}" x="{x:.1f}" y="{y + 2}" '
+                f'width="{max(wide, 0.4):.1f}" height="{_ROW - 4}"/>'
             )
             if text and wide > 7.5 * len(text):
                 parts.append(f'<text class="pl-l" x="{x + wide / 2:.1f}" y="{y + 13}">{escape(text)}</text>')
@@ -94,7 +96,8 @@ def curve_svg(series: Mapping[str, Sequence[tuple[int, int | None]]], label: str
     top = max(y for _, y in points)
     span = max(1, high - low)
     parts = [
-        f'<svg class="fig pl-curve" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
+        f'<svg class="fig pl-curve" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" '
         f'role="img" aria-label="{escape(visible(label))}">',
         f'<line class="axis" x1="{left}" y1="{height - bottom}" x2="{width - 8}" y2="{height - bottom}"/>',
     ]
@@ -104,15 +107,23 @@ def curve_svg(series: Mapping[str, Sequence[tuple[int, int | None]]], label: str
 
     for number, (name, values) in enumerate(series.items()):
         known = [(x, y) for x, y in values if y is not None]
-        path = " ".join(f"{'L' if i else 'M'}{place(x, y)[0]:.1f} {place(x, y)[1]:.1f}" for i, (x, y) in enumerate(known))
+        path = " ".join(
+            f"{'L' if i else 'M'}{place(x, y)[0]:.1f} {place(x, y)[1]:.1f}" for i, (x, y) in enumerate(known)
+        )
         dash = "" if number == 0 else ' stroke-dasharray="5 3"'
         parts.append(f'<path class="pl-line s{number + 1}" d="{path}"{dash}/>')
         for x, y in known:
             px, py = place(x, y)
-            parts.append(f'<circle class="s{number + 1}" cx="{px:.1f}" cy="{py:.1f}" r="2.5"><title>{x}: {y}</title></circle>')
+            parts.append(
+                f'<circle class="s{number + 1}" cx="{px:.1f}" cy="{py:.1f}" r="2.5">'
+                f"<title>{x}: {y}</title></circle>"
+            )
         px, py = place(*known[-1])
         shift = 4 if number == 0 else -6
-        parts.append(f'<text class="t" x="{px + 5:.1f}" y="{py + shift:.1f}">{escape(visible(name))} {known[-1][1]}</text>')
+        parts.append(
+            f'<text class="t" x="{px + 5:.1f}" y="{py + shift:.1f}">'
+            f"{escape(visible(name))} {known[-1][1]}</text>"
+        )
     for x in range(low, high + 1, max(1, span // 8)):
         px, _ = place(x, 0)
         parts.append(f'<text class="t" x="{px:.1f}" y="{height - 8:.0f}" text-anchor="middle">{x}</text>')

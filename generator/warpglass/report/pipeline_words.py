@@ -28,14 +28,21 @@ def verdict_words(program: Json, results: Json) -> str:
     if period is not None and summary["bound"] is not None:
         bound = next(b for b in summary["bounds"] if b[0] == summary["bound"])
         parts.append(
-            f"In the steady state a step takes {_figure(period)}; the bound is {bound[0]} ({_figure(bound[1])})."
+            f"In the steady state a step takes {_figure(period)}; "
+            f"the bound is {bound[0]} ({_figure(bound[1])})."
         )
     parts.append(
-        f"Total {summary['total']}, fill {_known(summary['fill'])}, drain {_known(summary['drain'])}; the tensor core "
-        f"is busy {_percent(summary['use'])} of it, {_percent(summary['use_between'])} between its first and last work."
+        f"Total {summary['total']}, fill {_known(summary['fill'])}, drain {_known(summary['drain'])}; "
+        f"the tensor core is busy {_percent(summary['use'])} of it, "
+        f"{_percent(summary['use_between'])} between its first and last work."
     )
     waits = sorted(
-        ((time, lane["lane"], cause) for lane in summary["lanes"] for cause, time in lane["causes"] if _waiting(cause)),
+        (
+            (time, lane["lane"], cause)
+            for lane in summary["lanes"]
+            for cause, time in lane["causes"]
+            if _waiting(cause)
+        ),
         key=lambda item: (-item[0], item[1], item[2]),
     )
     if waits:

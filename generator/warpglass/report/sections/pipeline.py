@@ -1,4 +1,4 @@
-"""The schedule of a warp-specialised pipeline: verdict, static waveform, tables; the page's script redraws it."""
+"""The schedule of a warp-specialised pipeline: verdict, static waveform, tables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
         "parsed": parsed,
         "headers": parsed.get("headers") or [],
         "streams": [
-            {"of": group, **stream} for group, listed in (parsed.get("streams") or {}).items() for stream in listed
+            {"of": group, **stream}
+            for group, listed in (parsed.get("streams") or {}).items()
+            for stream in listed
         ],
         "decisions": (parsed.get("decisions") or [])[:_MOST_ROWS],
         "more_decisions": max(0, len(parsed.get("decisions") or []) - _MOST_ROWS),
@@ -89,7 +91,8 @@ def _curves(data: Mapping[str, Any], results: Mapping[str, Any]) -> list[dict[st
     equal = data.get("equal_work") or []
     if equal:
         series = {
-            mode: [(int(row["stages"]), row.get(mode)) for row in equal] for mode in ("pingpong", "cooperative")
+            mode: [(int(row["stages"]), row.get(mode)) for row in equal]
+            for mode in ("pingpong", "cooperative")
         }
         caption = "Pingpong against cooperative at equal work (a cooperative tile is twice as large)"
         curves.append({"caption": caption, "svg": curve_svg(series, caption)})
