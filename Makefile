@@ -3,7 +3,7 @@
 #   make test    install, then run every check there is (what .ci/run calls)
 #   make quick   lint, types and the fast tests, under 90 seconds
 #   make bench   the speed targets, as a table
-#   make fuzz    the parsers under a short coverage-guided run
+#   make fuzz    the parsers under a short coverage-guided run, a thousand random kernels as PTX and SASS
 #   make pages   the finished pages in examples/, after a change that shows on them
 
 .DELETE_ON_ERROR:
@@ -12,6 +12,7 @@
 PY := .venv/bin/python
 PYTEST := $(PY) -m pytest
 FUZZ_SECONDS ?= 20
+FUZZ_KERNELS ?= 1000
 
 demo:
 	@scripts/setup.sh demo
@@ -44,6 +45,7 @@ bench: setup
 
 fuzz: setup
 	$(PY) tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
+	$(PY) tests/fuzz/fuzz_kernels.py --count $(FUZZ_KERNELS)
 
 pages: setup
 	$(PY) scripts/example_pages.py examples

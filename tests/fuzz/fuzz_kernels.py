@@ -4,6 +4,10 @@
 its seed's alone, so ``--first SEED --count 1 --show`` repeats one and prints it. Integer, float, half and
 double arithmetic without approximate units, branches, loops with bounded trips, shared memory between
 barriers, shuffles, votes, atomics on shared memory.
+
+Not made, since ptxas folds them otherwise than the PTX ISA defines them (read off its output, version 13.0):
+bit fields that reach beyond the word by literal positions (`bfe.s32 d, a, 32, 15` becomes -1), and 64-bit
+shifts by constants of 64 and more (`shl.b64` by 0x6789cc2e becomes a copy).
 """
 
 from __future__ import annotations
@@ -67,46 +71,48 @@ class Writer:
         """An integer instruction."""
         rng, d = self.rng, self.some("i", INTS)
         a, b, c = self.some("i", INTS), self.int32(), self.int32()
-        small = rng.randrange(33)
+        small, low = rng.randrange(33), rng.randrange(32)
         self.say(
-            rng.choice((
-                f"{rng.choice(('add', 'sub', 'mul.lo'))}.s32 {d}, {a}, {b}",
-                f"mul.hi.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
-                f"mad.lo.s32 {d}, {a}, {b}, {c}",
-                f"mad.hi.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
-                f"mul24.lo.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
-                f"{rng.choice(('and', 'or', 'xor'))}.b32 {d}, {a}, {b}",
-                f"not.b32 {d}, {a}",
-                f"lop3.b32 {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}, {rng.randrange(256)}",
-                f"shl.b32 {d}, {a}, {rng.choice((small, b))}",
-                f"shr.{rng.choice(('u32', 's32'))} {d}, {a}, {rng.choice((small, b))}",
-                f"shf.{rng.choice('lr')}.{rng.choice(('wrap', 'clamp'))}.b32 {d}, {a}, {b}, "
-                f"{rng.choice((small, c))}",
-                f"{rng.choice(('min', 'max'))}.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
-                f"{rng.choice(('abs', 'neg'))}.s32 {d}, {a}",
-                f"{rng.choice(('popc', 'clz', 'brev'))}.b32 {d}, {a}",
-                f"bfind.{rng.choice(('u32', 's32', 'shiftamt.u32'))} {d}, {a}",
-                f"bfe.{rng.choice(('u32', 's32'))} {d}, {a}, {rng.randrange(40)}, {rng.randrange(40)}",
-                f"bfe.{rng.choice(('u32', 's32'))} {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}",
-                f"bfi.b32 {d}, {a}, {b}, {small % 32}, {rng.randrange(33 - small % 32)}",
-                f"prmt.b32 {d}, {a}, {b}, {rng.choice((rng.randrange(65536), c))}",
-                f"sad.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
-                f"dp4a.{rng.choice(('u32', 's32'))}.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
-                f"dp2a.{rng.choice(('lo', 'hi'))}.u32.s32 {d}, {a}, {b}, {c}",
-                f"add.cc.u32 {d}, {a}, {b}; addc.u32 {self.some('i', INTS)}, {a}, {c}",
-                f"sub.cc.u32 {d}, {a}, {b}; subc.u32 {self.some('i', INTS)}, {a}, {c}",
-                f"{rng.choice(('div', 'rem'))}.{rng.choice(('u32', 's32'))} {d}, {a}, "
-                f"{rng.choice((3, 7, 10, 641, 65536))}",
-                f"or.b32 %t5, {b}, 1; {rng.choice(('div', 'rem'))}.{rng.choice(('u32', 's32'))} {d}, {a}, %t5",
-                f"cvt.rzi.s32.f32 {d}, {self.some('f', FLOATS)}",
-                f"cvt.rni.u32.f32 {d}, {self.some('f', FLOATS)}",
-                f"cvt.u16.u32 %h0, {a}; cvt.u16.u32 %h1, {self.some('i', INTS)}; "
-                f"{rng.choice(('add', 'sub', 'mul.lo', 'min', 'max'))}.s16 %h2, %h0, %h1; "
-                f"cvt.{rng.choice(('s32.s16', 'u32.u16'))} {d}, %h2",
-                f"cvt.u32.u64 {d}, {self.some('l', LONGS)}",
-                f"{rng.choice(('add', 'mul'))}.rn.f16x2 {d}, {a}, {self.some('i', INTS)}",
-                f"fma.rn.f16x2 {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}",
-            ))
+            rng.choice(
+                (
+                    f"{rng.choice(('add', 'sub', 'mul.lo'))}.s32 {d}, {a}, {b}",
+                    f"mul.hi.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
+                    f"mad.lo.s32 {d}, {a}, {b}, {c}",
+                    f"mad.hi.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
+                    f"mul24.lo.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
+                    f"{rng.choice(('and', 'or', 'xor'))}.b32 {d}, {a}, {b}",
+                    f"not.b32 {d}, {a}",
+                    f"lop3.b32 {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}, {rng.randrange(256)}",
+                    f"shl.b32 {d}, {a}, {rng.choice((small, b))}",
+                    f"shr.{rng.choice(('u32', 's32'))} {d}, {a}, {rng.choice((small, b))}",
+                    f"shf.{rng.choice('lr')}.{rng.choice(('wrap', 'clamp'))}.b32 {d}, {a}, {b}, "
+                    f"{rng.choice((small, c))}",
+                    f"{rng.choice(('min', 'max'))}.{rng.choice(('u32', 's32'))} {d}, {a}, {b}",
+                    f"{rng.choice(('abs', 'neg'))}.s32 {d}, {a}",
+                    f"{rng.choice(('popc', 'clz', 'brev'))}.b32 {d}, {a}",
+                    f"bfind.{rng.choice(('u32', 's32', 'shiftamt.u32'))} {d}, {a}",
+                    f"bfe.{rng.choice(('u32', 's32'))} {d}, {a}, {low}, {rng.randrange(33 - low)}",
+                    f"bfe.{rng.choice(('u32', 's32'))} {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}",
+                    f"bfi.b32 {d}, {a}, {b}, {low}, {rng.randrange(33 - low)}",
+                    f"prmt.b32 {d}, {a}, {b}, {rng.choice((rng.randrange(65536), c))}",
+                    f"sad.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
+                    f"dp4a.{rng.choice(('u32', 's32'))}.{rng.choice(('u32', 's32'))} {d}, {a}, {b}, {c}",
+                    f"dp2a.{rng.choice(('lo', 'hi'))}.u32.s32 {d}, {a}, {b}, {c}",
+                    f"add.cc.u32 {d}, {a}, {b}; addc.u32 {self.some('i', INTS)}, {a}, {c}",
+                    f"sub.cc.u32 {d}, {a}, {b}; subc.u32 {self.some('i', INTS)}, {a}, {c}",
+                    f"{rng.choice(('div', 'rem'))}.{rng.choice(('u32', 's32'))} {d}, {a}, "
+                    f"{rng.choice((3, 7, 10, 641, 65536))}",
+                    f"or.b32 %t5, {b}, 1; {rng.choice(('div', 'rem'))}.{rng.choice(('u32', 's32'))} {d}, {a}, %t5",
+                    f"cvt.rzi.s32.f32 {d}, {self.some('f', FLOATS)}",
+                    f"cvt.rni.u32.f32 {d}, {self.some('f', FLOATS)}",
+                    f"cvt.u16.u32 %h0, {a}; cvt.u16.u32 %h1, {self.some('i', INTS)}; "
+                    f"{rng.choice(('add', 'sub', 'mul.lo', 'min', 'max'))}.s16 %h2, %h0, %h1; "
+                    f"cvt.{rng.choice(('s32.s16', 'u32.u16'))} {d}, %h2",
+                    f"cvt.u32.u64 {d}, {self.some('l', LONGS)}",
+                    f"{rng.choice(('add', 'mul'))}.rn.f16x2 {d}, {a}, {self.some('i', INTS)}",
+                    f"fma.rn.f16x2 {d}, {a}, {self.some('i', INTS)}, {self.some('i', INTS)}",
+                )
+            )
         )
 
     def one_float(self) -> None:
@@ -116,26 +122,28 @@ class Writer:
         x, y, z = (self.some("d", DOUBLES) for _ in range(3))
         mode = rng.choice(("rn", "rn", "rn", "rz", "rp", "rm"))
         self.say(
-            rng.choice((
-                f"{rng.choice(('add', 'sub', 'mul'))}.{mode}.f32 {d}, {a}, {b}",
-                f"fma.{mode}.f32 {d}, {a}, {b}, {c}",
-                f"{rng.choice(('add', 'mul'))}.rn.{rng.choice(('ftz', 'sat', 'ftz.sat'))}.f32 {d}, {a}, {b}",
-                f"{rng.choice(('min', 'max'))}.f32 {d}, {a}, {b}",
-                f"{rng.choice(('abs', 'neg'))}.f32 {d}, {a}",
-                f"cvt.rn.f32.{rng.choice(('s32', 'u32'))} {d}, {self.some('i', INTS)}",
-                f"cvt.{rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f32.f32 {d}, {a}",
-                f"cvt.rn.f32.f64 {d}, {x}",
-                f"cvt.rn.f16.f32 %h3, {a}; cvt.f32.f16 {d}, %h3",
-                f"mov.f32 {d}, 0f{rng.choice((0x3F800000, 0x40490FDB, 0xBF000000, 0x00000001, 0x7F7FFFFF)):08X}",
-                f"div.rn.f32 {d}, {a}, {b}",
-                f"sqrt.rn.f32 {d}, {a}",
-                f"{rng.choice(('add', 'sub', 'mul'))}.{mode}.f64 {x}, {y}, {z}",
-                f"fma.{mode}.f64 {x}, {y}, {z}, {x}",
-                f"{rng.choice(('min', 'max'))}.f64 {x}, {y}, {z}",
-                f"cvt.f64.f32 {x}, {a}",
-                f"cvt.rn.f64.s32 {x}, {self.some('i', INTS)}",
-                f"cvt.rzi.s32.f64 {self.some('i', INTS)}, {x}",
-            ))
+            rng.choice(
+                (
+                    f"{rng.choice(('add', 'sub', 'mul'))}.{mode}.f32 {d}, {a}, {b}",
+                    f"fma.{mode}.f32 {d}, {a}, {b}, {c}",
+                    f"{rng.choice(('add', 'mul'))}.rn.{rng.choice(('ftz', 'sat', 'ftz.sat'))}.f32 {d}, {a}, {b}",
+                    f"{rng.choice(('min', 'max'))}.f32 {d}, {a}, {b}",
+                    f"{rng.choice(('abs', 'neg'))}.f32 {d}, {a}",
+                    f"cvt.rn.f32.{rng.choice(('s32', 'u32'))} {d}, {self.some('i', INTS)}",
+                    f"cvt.{rng.choice(('rni', 'rzi', 'rmi', 'rpi'))}.f32.f32 {d}, {a}",
+                    f"cvt.rn.f32.f64 {d}, {x}",
+                    f"cvt.rn.f16.f32 %h3, {a}; cvt.f32.f16 {d}, %h3",
+                    f"mov.f32 {d}, 0f{rng.choice((0x3F800000, 0x40490FDB, 0xBF000000, 0x00000001, 0x7F7FFFFF)):08X}",
+                    f"div.rn.f32 {d}, {a}, {b}",
+                    f"sqrt.rn.f32 {d}, {a}",
+                    f"{rng.choice(('add', 'sub', 'mul'))}.{mode}.f64 {x}, {y}, {z}",
+                    f"fma.{mode}.f64 {x}, {y}, {z}, {x}",
+                    f"{rng.choice(('min', 'max'))}.f64 {x}, {y}, {z}",
+                    f"cvt.f64.f32 {x}, {a}",
+                    f"cvt.rn.f64.s32 {x}, {self.some('i', INTS)}",
+                    f"cvt.rzi.s32.f64 {self.some('i', INTS)}, {x}",
+                )
+            )
         )
 
     def one_long(self) -> None:
@@ -143,51 +151,57 @@ class Writer:
         rng, d = self.rng, self.some("l", LONGS)
         a, b = self.some("l", LONGS), self.some("l", LONGS)
         self.say(
-            rng.choice((
-                f"{rng.choice(('add', 'sub', 'mul.lo'))}.s64 {d}, {a}, {b}",
-                f"mul.hi.{rng.choice(('u64', 's64'))} {d}, {a}, {b}",
-                f"{rng.choice(('and', 'or', 'xor'))}.b64 {d}, {a}, {b}",
-                f"{rng.choice(('shl.b64', 'shr.u64', 'shr.s64'))} {d}, {a}, "
-                f"{rng.choice((rng.randrange(65), self.some('i', INTS)))}",
-                f"{rng.choice(('min', 'max'))}.{rng.choice(('u64', 's64'))} {d}, {a}, {b}",
-                f"mul.wide.{rng.choice(('u32', 's32'))} {d}, {self.some('i', INTS)}, {self.int32()}",
-                f"mad.wide.{rng.choice(('u32', 's32'))} {d}, {self.some('i', INTS)}, {self.int32()}, {a}",
-                f"cvt.{rng.choice(('u64.u32', 's64.s32'))} {d}, {self.some('i', INTS)}",
-                f"popc.b64 {self.some('i', INTS)}, {a}",
-                f"clz.b64 {self.some('i', INTS)}, {a}",
-                f"brev.b64 {d}, {a}",
-                f"neg.s64 {d}, {a}",
-            ))
+            rng.choice(
+                (
+                    f"{rng.choice(('add', 'sub', 'mul.lo'))}.s64 {d}, {a}, {b}",
+                    f"mul.hi.{rng.choice(('u64', 's64'))} {d}, {a}, {b}",
+                    f"{rng.choice(('and', 'or', 'xor'))}.b64 {d}, {a}, {b}",
+                    f"and.b32 %t5, {self.some('i', INTS)}, 63; {rng.choice(('shl.b64', 'shr.u64', 'shr.s64'))} {d}, {a}, "
+                    f"{rng.choice((rng.randrange(64), '%t5'))}",
+                    f"{rng.choice(('min', 'max'))}.{rng.choice(('u64', 's64'))} {d}, {a}, {b}",
+                    f"mul.wide.{rng.choice(('u32', 's32'))} {d}, {self.some('i', INTS)}, {self.int32()}",
+                    f"mad.wide.{rng.choice(('u32', 's32'))} {d}, {self.some('i', INTS)}, {self.int32()}, {a}",
+                    f"cvt.{rng.choice(('u64.u32', 's64.s32'))} {d}, {self.some('i', INTS)}",
+                    f"popc.b64 {self.some('i', INTS)}, {a}",
+                    f"clz.b64 {self.some('i', INTS)}, {a}",
+                    f"brev.b64 {d}, {a}",
+                    f"neg.s64 {d}, {a}",
+                )
+            )
         )
 
     def condition(self) -> None:
         """Put a random condition into %p0."""
         rng, comparison = self.rng, self.rng.choice(COMPARISONS)
         self.say(
-            rng.choice((
-                f"setp.{comparison}.{rng.choice(('u32', 's32'))} %p0, {self.some('i', INTS)}, {self.int32()}",
-                f"and.b32 %t6, {self.some('i', INTS)}, {rng.choice((1, 3, 16))}; setp.{comparison}.u32 %p0, %t6, 1",
-                f"setp.{comparison}.s64 %p0, {self.some('l', LONGS)}, {self.some('l', LONGS)}",
-                f"setp.{rng.choice((*COMPARISONS, 'ltu', 'geu', 'nan', 'num'))}.f32 %p0, "
-                f"{self.some('f', FLOATS)}, {self.some('f', FLOATS)}",
-                f"setp.{comparison}.f64 %p0, {self.some('d', DOUBLES)}, {self.some('d', DOUBLES)}",
-                f"setp.{comparison}.s32 %p1, {self.some('i', INTS)}, {self.int32()}; "
-                f"setp.{rng.choice(COMPARISONS)}.{rng.choice(('and', 'or', 'xor'))}.u32 %p0, "
-                f"{self.some('i', INTS)}, {self.int32()}, {rng.choice(('', '!'))}%p1",
-            ))
+            rng.choice(
+                (
+                    f"setp.{comparison}.{rng.choice(('u32', 's32'))} %p0, {self.some('i', INTS)}, {self.int32()}",
+                    f"and.b32 %t6, {self.some('i', INTS)}, {rng.choice((1, 3, 16))}; setp.{comparison}.u32 %p0, %t6, 1",
+                    f"setp.{comparison}.s64 %p0, {self.some('l', LONGS)}, {self.some('l', LONGS)}",
+                    f"setp.{rng.choice((*COMPARISONS, 'ltu', 'geu', 'nan', 'num'))}.f32 %p0, "
+                    f"{self.some('f', FLOATS)}, {self.some('f', FLOATS)}",
+                    f"setp.{comparison}.f64 %p0, {self.some('d', DOUBLES)}, {self.some('d', DOUBLES)}",
+                    f"setp.{comparison}.s32 %p1, {self.some('i', INTS)}, {self.int32()}; "
+                    f"setp.{rng.choice(COMPARISONS)}.{rng.choice(('and', 'or', 'xor'))}.u32 %p0, "
+                    f"{self.some('i', INTS)}, {self.int32()}, {rng.choice(('', '!'))}%p1",
+                )
+            )
         )
 
     def select(self) -> None:
         """One of two values."""
         self.condition()
         self.say(
-            self.rng.choice((
-                f"selp.b32 {self.some('i', INTS)}, {self.some('i', INTS)}, {self.int32()}, %p0",
-                f"selp.f32 {self.some('f', FLOATS)}, {self.some('f', FLOATS)}, {self.some('f', FLOATS)}, %p0",
-                f"selp.b64 {self.some('l', LONGS)}, {self.some('l', LONGS)}, {self.some('l', LONGS)}, %p0",
-                f"@%p0 add.s32 {self.some('i', INTS)}, {self.some('i', INTS)}, {self.int32()}",
-                f"@!%p0 mov.b32 {self.some('i', INTS)}, {self.some('i', INTS)}",
-            ))
+            self.rng.choice(
+                (
+                    f"selp.b32 {self.some('i', INTS)}, {self.some('i', INTS)}, {self.int32()}, %p0",
+                    f"selp.f32 {self.some('f', FLOATS)}, {self.some('f', FLOATS)}, {self.some('f', FLOATS)}, %p0",
+                    f"selp.b64 {self.some('l', LONGS)}, {self.some('l', LONGS)}, {self.some('l', LONGS)}, %p0",
+                    f"@%p0 add.s32 {self.some('i', INTS)}, {self.some('i', INTS)}, {self.int32()}",
+                    f"@!%p0 mov.b32 {self.some('i', INTS)}, {self.some('i', INTS)}",
+                )
+            )
         )
 
     def together(self) -> None:
@@ -208,7 +222,9 @@ class Writer:
             self.say(f"vote.sync.ballot.b32 {d}, %p0, -1")
         elif kind == 3:
             self.condition()
-            self.say(f"vote.sync.{rng.choice(('any', 'all', 'uni'))}.pred %p3, %p0, -1; selp.b32 {d}, 1, {a}, %p3")
+            self.say(
+                f"vote.sync.{rng.choice(('any', 'all', 'uni'))}.pred %p3, %p0, -1; selp.b32 {d}, 1, {a}, %p3"
+            )
         elif kind == 4:
             op = rng.choice(("add.u32", "min.u32", "max.s32", "and.b32", "or.b32", "xor.b32"))
             self.say(f"st.shared.b32 [%t2], {a}; bar.sync 0; and.b32 %t7, {self.some('i', INTS)}, 28")
@@ -271,7 +287,9 @@ def kernel(seed: int) -> str:
     for n in range(3, INTS):
         w.say(f"mad.lo.s32 %i{n}, %i{n - 3}, {w.rng.choice(EDGES)}, {w.rng.randrange(1 << 31)}")
     for n in range(FLOATS):
-        w.say(f"cvt.rn.f32.s32 %f{n}, %i{n}; mul.rn.f32 %f{n}, %f{n}, 0f{w.rng.choice((0x3A800000, 0x3F800000)):08X}")
+        w.say(
+            f"cvt.rn.f32.s32 %f{n}, %i{n}; mul.rn.f32 %f{n}, %f{n}, 0f{w.rng.choice((0x3A800000, 0x3F800000)):08X}"
+        )
     for n in range(LONGS):
         w.say(f"mul.wide.s32 %l{n}, %i{n}, %i{n + 1}")
     for n in range(DOUBLES):
