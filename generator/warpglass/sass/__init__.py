@@ -11,4 +11,6 @@ from warpglass.sass.listing import parse
 from warpglass.sass.load import load
 from warpglass.sass.model import Control, Frame, Function, Instruction, Module
 
-__all__ = ["Control", "Frame", "Function", "Instruction", "Link", "Module", "compact", "link", "load", "parse"]
+__all__ = [
+    "Control", "Frame", "Function", "Instruction", "Link", "Module", "compact", "link", "load", "parse",
+]  # fmt: skip
