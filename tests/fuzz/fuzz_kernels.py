@@ -1,4 +1,4 @@
-"""Random kernels, executed as PTX and as the SASS that ptxas makes of it: the memory must be the same.
+"""Random kernels, executed as PTX and as SASS: the memory must be the same.
 
 ``python tests/fuzz/fuzz_kernels.py --count 1000 --arch sm_80`` makes kernels from seeds 0, 1, 2 …; a kernel is
 its seed's alone, so ``--first SEED --count 1 --show`` repeats one and prints it. Integer, float, half and
@@ -9,6 +9,8 @@ Not made, since ptxas folds them otherwise than the PTX ISA defines them (read o
 bit fields that reach beyond the word by literal positions (`bfe.s32 d, a, 32, 15` becomes -1), and 64-bit
 shifts by constants of 64 and more (`shl.b64` by 0x6789cc2e becomes a copy).
 """
+
+# ruff: noqa: E501 - statements stand on one line as they are written into the text
 
 from __future__ import annotations
 
@@ -362,7 +364,8 @@ def differences(seeds: Sequence[int], arch: str) -> Iterator[Difference]:
             yield Difference(seed, arch, f"PTX {left.stopped}, SASS {right.stopped}")
             continue
         a, b = left.buffers[0], right.buffers[0]
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         wrong = np.flatnonzero(a.array != b.array)
         if wrong.size:
             thread, word = divmod(int(wrong[0]), WORDS)

@@ -1,4 +1,4 @@
-"""Every example kernel leaves the same memory as PTX and as the SASS that nvcc makes, on every architecture."""
+"""Every example kernel leaves the same memory as PTX and as SASS, on every architecture."""
 
 from __future__ import annotations
 
