@@ -35,8 +35,8 @@ def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
     """Cut ``traces[].values`` of ``launches`` in place so that together they cost at most ``budget`` bytes.
 
     What the accesses of the traces hold of addresses and data is taken off first, half of the budget at
-    most. Every trace gets an equal share; what one does not need goes to the others. What does not fit loses whole
-    warps, last ones first, then the later steps of the only warp left, and is marked incomplete then.
+    most. Every trace gets an equal share; what one does not need goes to the others. What does not fit
+    loses whole warps, last ones first, then the later steps of the only warp left, and is marked incomplete then.
     """
     accesses = 0
     held: list[tuple[int, MutableMapping[str, Any], MutableMapping[str, Any]]] = []

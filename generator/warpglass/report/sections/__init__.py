@@ -20,7 +20,8 @@ __all__ = ["PAGE_ORDER", "SectionModule", "registry"]
 #: any; a user's own sections come before ``provenance``.
 PAGE_ORDER = (
     "launches", "verdict", "advice", "notes", "profile", "findings", "code", "stepper", "schedule", "memory",
-    "mix", "counters", "occupancy", "roofline", "bottleneck", "loops", "metrics", "pipeline", "scopes", "comparison", "provenance",
+    "mix", "counters", "occupancy", "roofline", "bottleneck", "loops", "metrics", "pipeline", "scopes",
+    "comparison", "provenance",
 )  # fmt: skip
 
 Context = Callable[[Mapping[str, Any]], dict[str, Any] | None]
