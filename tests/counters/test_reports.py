@@ -134,8 +134,8 @@ def table() -> str:
     lines = [
         "# Instruction counts against profiler reports",
         "",
-        "Written by `tests/counters/test_reports.py`. A report's own cubin is executed with default arguments,",
-        "block 0 of the measured grid and block; `inst_executed` of each instruction is compared with the",
+        "Written by `tests/counters/test_reports.py`. A report's own cubin is executed with default",
+        "arguments, block 0 of the measured grid and block; `inst_executed` of each instruction is compared with the",
         "measured one. Compared are only instructions whose count depends on neither arguments, memory nor",
         "the block's index; the others are *conditional* and say nothing, whatever came out. *Not reached*:",
         "the run ended before, since default arguments are not the application's. *Not listed*: the report",
