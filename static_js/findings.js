@@ -29,7 +29,8 @@ export function initFindings(root, app) {
     rows.forEach((row, i) => row.classList.toggle('filtered-out', !passed[i]));
     const visible = rows.filter((row, i) => passed[i] && !row.closest('.per-launch[hidden]')).length;
     const total = rows.filter((row) => !row.closest('.per-launch[hidden]')).length;
-    status.textContent = visible === total ? `${total} findings` : `${visible} of ${total} findings`;
+    const noun = total === 1 ? 'finding' : 'findings';
+    status.textContent = visible === total ? `${total} ${noun}` : `${visible} of ${total} ${noun}`;
     for (const run of refresh) run();
   };
   /** @param {'severity' | 'category'} name @param {string} label */

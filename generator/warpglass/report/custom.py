@@ -35,8 +35,21 @@ def context(section: Mapping[str, Any]) -> dict[str, Any] | None:
     data = section.get("data")
     blocks = data.get("blocks") if isinstance(data, Mapping) else None
     made = [_block(str(section["id"]), index, block) for index, block in enumerate(blocks or [])]
-    shown = [block for block in made if block is not None]
+    shown = _side_by_side([block for block in made if block is not None])
     return {"blocks": shown} if shown else None
+
+
+def _side_by_side(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Blocks with figures that follow each other in one block: they stand in a row where there is room."""
+    out: list[dict[str, Any]] = []
+    for block in blocks:
+        if block["type"] != "figure":
+            out.append(block)
+        elif out and out[-1]["type"] == "figures":
+            out[-1]["figures"].append(block["figure"])
+        else:
+            out.append({"type": "figures", "figures": [block["figure"]]})
+    return out
 
 
 def _block(section: str, index: int, block: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -47,11 +60,16 @@ def _block(section: str, index: int, block: Mapping[str, Any]) -> dict[str, Any]
     if kind == "numbers":
         return {"type": "numbers", "numbers": [_number(one) for one in block.get("numbers") or []]}
     if kind == "table":
+        cells = [[_cell(cell) for cell in row] for row in block.get("rows") or []]
+        columns = [str(column) for column in block.get("columns") or []]
         return {
             "type": "table",
             "caption": str(block.get("caption") or "Table"),
-            "columns": [str(column) for column in block.get("columns") or []],
-            "rows": [[_cell(cell) for cell in row] for row in block.get("rows") or []],
+            "columns": [
+                _head(name, [row[n] for row in cells if n < len(row)]) for n, name in enumerate(columns)
+            ],
+            "rows": cells,
+            "narrow": len(columns) <= 4 and all(len(cell["text"]) < 48 for row in cells for cell in row),
             "evidence": block.get("evidence"),
         }
     if kind == "code":
@@ -81,7 +99,13 @@ def _number(one: Mapping[str, Any]) -> dict[str, Any]:
 
 def _cell(cell: Any) -> dict[str, Any]:
     is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    return {"text": view.num(cell) if is_number else "" if cell is None else str(cell), "right": is_number}
+    text = view.num(cell) if is_number else "" if cell is None else str(cell)
+    return {"text": text, "right": is_number, "short": len(text) <= 16}
+
+
+def _head(name: str, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """A column's head stands over numbers where any of its cells is one."""
+    return {"text": name, "right": any(cell["right"] for cell in cells)}
 
 
 def _figure(name: str, block: Mapping[str, Any]) -> Figure | None:

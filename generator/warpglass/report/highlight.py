@@ -102,6 +102,7 @@ class PtxLexer(RegexLexer):
         "root": [
             (r"//[^\n]*", t.Comment),
             (r"/\*", t.Comment, "comment"),
+            (r"(?<![\w.])\.loc[ \t][^\n]*", t.Comment),  # line numbers: they only get in the way of reading
             (r'"(?:[^"\\\n]|\\.)*"?', t.String),
             (r"^[ \t]*[$%A-Za-z_][\w$]*:(?!:)", t.Name.Label),
             (

@@ -78,6 +78,10 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
                 f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
                 f"{escape(visible(str(title)))}</text>"
             )
+    ends: dict[float, list[str]] = {}
+    for name, pairs in curves:
+        if pairs and name and len(curves) > 1:
+            ends.setdefault(round(place(*pairs[-1])[1]), []).append(name)
     for index, (name, pairs) in enumerate(curves):
         path = " ".join(
             f"{'M' if i == 0 else 'L'}{px:.1f} {py:.1f}"
@@ -85,11 +89,13 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
         )
         kind = index % 6 + 1
         parts.append(f'<path class="roof k{kind}" d="{path}"><title>{escape(visible(name))}</title></path>')
-        if pairs and name and len(curves) > 1:
+        names = ends.pop(round(place(*pairs[-1])[1]), []) if pairs else []
+        if names:
+            # Curves that end at one height share a label.
             px, py = place(*pairs[-1])
             parts.append(
                 f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">'
-                f"{escape(visible(name))}</text>"
+                f"{escape(visible(', '.join(names)))}</text>"
             )
     for name, x, y in marks:
         px, py = place(x, y)

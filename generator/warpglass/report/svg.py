@@ -38,7 +38,7 @@ def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: float = 120) -> Markup:
+def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: float = 140) -> Markup:
     """Horizontal bars from zero. Raises ValueError for negative values (a length cannot show them)."""
     if any(item.value < 0 for item in items):
         raise ValueError("bars show amounts from 0")
@@ -49,7 +49,7 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
         y = row * index + 2
         length = max(1.0, room * item.value / top)
         text = escape(visible(item.text or num(item.value)))
-        name = escape(visible(_shorten(item.label, 20)))
+        name = escape(visible(_shorten(item.label, 22)))
         parts.append(
             f'<text class="t" x="{_fmt(label_width - 8)}" y="{y + 14}" text-anchor="end">'
             f"{name}</text>"

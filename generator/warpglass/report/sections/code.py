@@ -7,8 +7,11 @@ switches the heat to other counters.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from markupsafe import Markup
 
 from warpglass.report import view
 from warpglass.report.highlight import highlight_lines
@@ -21,6 +24,8 @@ TITLE = "Code"
 MAX_LINES = 12_000
 #: How far above its first instruction a function's header is looked for.
 HEADER_REACH = 400
+#: The offset before an instruction, with or without colour: shown as a bare number.
+_OFFSET = re.compile(r"^\s*(?:<i class=c>)?/\*([0-9a-fA-F]{4,6})\*/(?:</i>)?\s*")
 _ISA_NAMES = {"ptx": "PTX", "sass": "SASS"}
 
 
@@ -105,7 +110,10 @@ def _isa_panes(
             if source is None or not lines:
                 continue
             if source["id"] not in highlighted:
-                highlighted[source["id"]] = highlight_lines(str(source["text"]), str(run.get("isa")))
+                coloured = highlight_lines(str(source["text"]), str(run.get("isa")))
+                if run.get("isa") == "sass":
+                    coloured = [_bare_offset(line) for line in coloured]
+                highlighted[source["id"]] = coloured
             first, last = _extent(str(source["text"]), lines, len(highlighted[source["id"]]))
             key = (source["id"], first, last)
             if key in panes:
@@ -113,6 +121,11 @@ def _isa_panes(
             else:
                 panes[key] = _isa_pane(run, source, highlighted[source["id"]], first, last, index)
     return list(panes.values())
+
+
+def _bare_offset(line: Markup) -> Markup:
+    """``0010  MOV R1`` for ``/*0010*/  MOV R1``: the pane is narrow."""
+    return Markup(_OFFSET.sub(r"<i class=c>\1</i> ", str(line), count=1))  # noqa: S704 - it was markup before
 
 
 def _extent(text: str, lines: Sequence[int], count: int) -> tuple[int, int]:
