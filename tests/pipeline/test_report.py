@@ -129,7 +129,8 @@ def test_a_driver_says_what_it_is(folder: Path, capsys: pytest.CaptureFixture[st
 def test_a_kernel_name_presets_the_knobs() -> None:
     name = (
         "void cutlass::device_kernel<X<cutlass::gemm::MainloopSm90TmaGmmaWarpSpecialized<7, "
-        "cute::tuple<cute::C<2>, cute::C<1>, cute::C<1>>, cutlass::gemm::KernelTmaWarpSpecializedCooperative>, "
+        "cute::tuple<cute::C<2>, cute::C<1>, cute::C<1>>, "
+        "cutlass::gemm::KernelTmaWarpSpecializedCooperative>, "
         "cute::tuple<cute::C<128>, cute::C<256>, cute::C<64>>, cutlass::half_t>>"
     )
     section = named_section(["_Z1fv", name], ReportOptions())
