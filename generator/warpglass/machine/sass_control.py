@@ -173,9 +173,10 @@ def _bra(r: SassRegisters, code: CodeMap, i: Instruction, pc: int) -> Op:
     target = code.pc_of(label)
     if "DIV" in i.modifiers or "CONV" in i.modifiers:
         member = next((o for o in i.operands if isinstance(o, Register | UniformRegister)), None)
-        if member is None:
-            raise Unsupported("")
-        return DivBranchOp(pc, r.register(member), member.inverted, target, "CONV" in i.modifiers)
+        together = "CONV" in i.modifiers
+        if member is None:  # Turing names no mask: all lanes are meant
+            return DivBranchOp(pc, r.constant(0xFFFFFFFF), False, target, together)
+        return DivBranchOp(pc, r.register(member), member.inverted, target, together)
     return _gated(r, i, BranchOp(pc, target, NO_JOIN))
 
 
