@@ -116,7 +116,8 @@ def _pipelines(
 ) -> list[dict[str, Any]]:
     """The section of the pipelines in ``headers``, else of a kernel whose name tells its pipeline."""
     if not headers:
-        named = named_section([launch["kernel"][key] for launch in launches for key in ("demangled", "name")], options)
+        names = [launch["kernel"][key] for launch in launches for key in ("demangled", "name")]
+        named = named_section(names, options)
         return [named] if named is not None else []
     say("simulating the pipeline")
     section, texts = pipeline_section([(file.name, file.content) for file in headers], options)

@@ -15,8 +15,8 @@ from warpglass.options import Dim3, ReportOptions, parse_block_ranges, parse_dim
 __all__ = [
     "Archs", "Args", "Block", "Blocks", "Charts", "Cluster", "Commands", "Defines", "Expect", "FailOn", "Gpu",
     "Grid", "Includes", "Isa", "Json", "Kernel", "LaunchFile", "MaxWarps", "NoSource", "Notes", "NvccFlags",
-    "Open", "Output", "Problem", "Quiet", "Rtol", "Seed", "SharedBytes", "Std", "TimeMs", "Title", "ValueBudget",
-    "Verbose", "WithSession", "make_options", "resolve_archs",
+    "Open", "Output", "Problem", "Quiet", "Rtol", "Seed", "SharedBytes", "Std", "TimeMs", "Title",
+    "ValueBudget", "Verbose", "WithSession", "make_options", "resolve_archs",
 ]  # fmt: skip
 
 _LAUNCH = "Launch"

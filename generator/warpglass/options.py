@@ -79,7 +79,8 @@ class ReportOptions:
     ``grid``, ``block``, ``cluster`` and ``shared_bytes`` are the command line's; ``args`` are ``name=value``
     texts; ``blocks`` are inclusive ranges of linear indexes whose traces are kept; ``value_budget`` is in
     bytes of the page; ``max_warp_instructions`` counts warp instructions over the whole grid; ``expect``
-    holds ``name=file.npy`` texts and at most one percentage of the roof (``70%``); ``time_ms`` is a time the user measured; ``problem`` a size as ``--problem`` takes it.
+    holds ``name=file.npy`` texts and at most one percentage of the roof (``70%``); ``time_ms`` is a time the
+    user measured; ``problem`` a size as ``--problem`` takes it.
     """
 
     arch: tuple[str, ...] = ()

@@ -36,7 +36,8 @@ def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
 
     What the accesses of the traces hold of addresses and data is taken off first, half of the budget at
     most. Every trace gets an equal share; what one does not need goes to the others. What does not fit
-    loses whole warps, last ones first, then the later steps of the only warp left, and is marked incomplete then.
+    loses whole warps, last ones first, then the later steps of the only warp left, and is marked
+    incomplete then.
     """
     accesses = 0
     held: list[tuple[int, MutableMapping[str, Any], MutableMapping[str, Any]]] = []

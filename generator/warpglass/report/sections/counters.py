@@ -59,7 +59,7 @@ def _opcode(row: Mapping[str, Any], run: Mapping[str, Any]) -> dict[str, Any]:
     opcode, warp = str(row.get("opcode")), row.get("warp") or 0
     lanes = view.ratio(row.get("thread"), warp)
     known = (run.get("code") or {}).get("opcodes") or {}
-    family = next((one for name, one in known.items() if name.split(".")[0] == opcode), {})
+    family: dict[str, Any] = next((one for name, one in known.items() if name.split(".")[0] == opcode), {})
     base: Mapping[str, Any] = known.get(opcode) or family
     help_text = str(base.get("help") or "")
     return {
