@@ -47,18 +47,24 @@ def graph_edges(program: Json) -> list[tuple[str, str, str]]:
     return list(edges)
 
 
-def graph_svg(program: Json) -> Markup:
+def _gives(role: str) -> bool:
+    return "load" in role or role == "scheduler"
+
+
+def graph_svg(program: Json, lanes: Sequence[str]) -> Markup:
     """Roles left and right of the pipelines: fills from the left, takes to the right, releases back."""
-    edges = graph_edges(program)
-    names = [str(lane["name"]) for lane in program["lanes"]]
+    # Roles that the knobs leave out (a second CTA, a third consumer) are no nodes.
+    names = [str(lane["name"]) for lane in program["lanes"] if lane["name"] in lanes]
+    away = {str(lane["name"]) for lane in program["lanes"]} - set(names)
+    edges = [edge for edge in graph_edges(program) if not away & {*edge[:2]}]
     middle = [str(pipe["name"]) for pipe in program["pipes"]]
     middle += [str(bar["name"]) for bar in program.get("bars", ()) if "." not in str(bar["name"])]
     middle += [str(entry["name"]) for entry in program.get("named", ())]
     used = {one for edge in edges for one in edge[:2]}
     middle = [name for name in middle if name in used]
-    takes = {to for _, to, what in edges if what == "full"}
-    left = [name for name in names if name not in takes]
-    right = [name for name in names if name in takes]
+    gives = {str(lane["name"]) for lane in program["lanes"] if _gives(str(lane["role"]))}
+    left = [name for name in names if name in gives]
+    right = [name for name in names if name not in gives]
     step, wide = 46, 150
     places = {name: (10.0, 14.0 + i * step) for i, name in enumerate(left)}
     places.update({name: (300.0, 14.0 + i * step) for i, name in enumerate(middle)})

@@ -51,7 +51,7 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
         program={"title": str(program["title"])},
         verdict=verdict_words(program, results) if results else "",
         schedule=schedule_svg(run, rows),
-        graph=graph_svg(program),
+        graph=graph_svg(program, run.flat.lane_names),
         knobs=[
             {**{key: knob.get(key) for key in ("name", "label", "unit", "group", "about")},
              "value": run.flat.knobs[knob["name"]]}
