@@ -42,7 +42,8 @@ def unit(name: str, arch: str) -> CodeUnit | None:
         (found,) = collect(files, ReportOptions(arch=(arch,)))
     except WarpglassError:
         return None
-    return found
+    # Where the assembler refuses what the compiler wrote there is PTX alone.
+    return found if found.compiled is not None and found.compiled.cubin is not None else None
 
 
 def launches(code: CodeUnit, name: str, arch: str) -> tuple[PlannedLaunch, ...]:
