@@ -18,7 +18,7 @@ def run_state(run: Json | None) -> dict[str, Any]:
         return {"ok": False, "text": "not executed", "blocks": "", "why": ""}
     blocks = run.get("blocks") or {}
     executed, total = blocks.get("executed"), blocks.get("total")
-    of = f"{view.num(executed)} of {view.num(total)} blocks"
+    of = f"{view.num(executed)} of {view.num(total)} {'block' if total == 1 else 'blocks'}"
     stopped = run.get("stopped") or {}
     if run.get("complete"):
         return {"ok": True, "text": f"executed, {of}", "blocks": of, "why": ""}
