@@ -8,6 +8,8 @@ an opcode with a U in front is looked up without it. What a value is, bit for bi
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from warpglass.machine.sass_ops import (
     compare,
     conversion,
@@ -20,6 +22,7 @@ from warpglass.machine.sass_ops import (
     tensor,
 )
 from warpglass.machine.sass_ops.model import LaneOp, WarpOp
+from warpglass.machine.sass_ops.operands import split
 from warpglass.machine.sass_ops.wiring import Builder, Table
 from warpglass.sass.model import Instruction
 
@@ -37,6 +40,24 @@ _TABLES: tuple[Table, ...] = (
     tensor.TABLE,
 )
 _TABLE: dict[str, Builder] = {base: builder for table in _TABLES for base, builder in table.items()}
+
+
+#: Sources (registers, constants, immediates) of opcodes whose functions take a fixed number of them.
+_SOURCES: Mapping[str, int] = {
+    **dict.fromkeys((
+        "IABS", "POPC", "FLO", "BREV", "MUFU", "F2I", "I2F", "I2FP", "F2F", "FRND", "I2I", "MATCH", "REDUX",
+        "CREDUX", "R2UR",
+    ), 1),
+    **dict.fromkeys((
+        "IADD", "VIADD", "IMNMX", "VIMNMX", "SHL", "SHR", "BMSK", "SGXT", "SEL", "FSET", "FSEL", "FADD",
+        "FMUL", "FADD2", "FMUL2", "DADD", "DMUL", "FMNMX", "DMNMX",
+    ), 2),
+    **dict.fromkeys((
+        "IADD3", "IMAD", "ISCADD", "VIMNMX3", "VIADDMNMX", "VABSDIFF", "VABSDIFF4", "IDP", "SHF", "PRMT",
+        "FFMA", "FFMA2", "DFMA", "FMNMX3", "SHFL", "I2IP", "F2IP",
+    ), 3),
+    "LOP3": 4,
+}  # fmt: skip
 
 
 def _builder(base: str) -> Builder | None:
@@ -63,6 +84,10 @@ def lower(instruction: Instruction, sm: int) -> LaneOp | WarpOp | None:
     if builder is None:
         return None
     try:
+        base = instruction.base
+        count = _SOURCES.get(base) or _SOURCES.get(base.removeprefix("U"))
+        if count is not None and len(split(instruction).sources) != count:
+            return None
         return builder(instruction)
     except (KeyError, IndexError, ValueError, StopIteration, OverflowError):
         # A form nobody has met: as unknown as an unknown opcode.

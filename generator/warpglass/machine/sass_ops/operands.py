@@ -315,6 +315,8 @@ def single(operand: Operand, instruction: Instruction | None = None) -> Arg:
         if operand.inverted:
             raise ValueError(str(operand))
     bare = _bare(operand)
+    if isinstance(bare, Label):
+        raise ValueError(str(operand))
     if isinstance(bare, Immediate) and steps:  # -RZ
         return Arg((constant(1 << 31 if operand.negated else 0),), ("b32",))  # type: ignore[union-attr]
     return Arg((bare,), ("b32",), _chain(steps))
