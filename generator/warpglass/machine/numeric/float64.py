@@ -21,7 +21,7 @@ _I64 = np.int64
 _F64 = FORMATS["f64"]
 _SIGN = np.uint64(1 << 63)
 _MAGNITUDE = np.uint64((1 << 63) - 1)
-_NAN = np.uint64(0x7FF8000000000000)
+_QUIET = np.uint64(0x0008000000000000)
 
 
 def _float(a: Array) -> Array:
@@ -182,7 +182,8 @@ def _pick(a: Array, b: Array, larger: bool) -> Array:
     bits = np.where((x > y) if larger else (x < y), a, b)
     bits = np.where(x == y, (a & b) if larger else (a | b), bits)
     x_nan, y_nan = np.isnan(x), np.isnan(y)
-    return np.where(y_nan, np.where(x_nan, _NAN, a), np.where(x_nan, b, bits))
+    # Of two NaNs compiled code keeps the second, made quiet.
+    return np.where(y_nan, np.where(x_nan, b | _QUIET, a), np.where(x_nan, b, bits))
 
 
 def minimum(a: Array, b: Array) -> Array:
