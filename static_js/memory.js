@@ -118,6 +118,11 @@ export function memoryDistinct(samples) {
   return [...found.values()];
 }
 
+/** @param {number | null} count @param {string} noun */
+function memoryCount(count, noun) {
+  return `${count ?? 'unknown'} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** @param {number | null | undefined} top @param {number | null | undefined} bottom */
 function memoryRatio(top, bottom) {
   return top === null || top === undefined || !bottom ? null : top / bottom;
@@ -204,8 +209,8 @@ function memoryPart(part, app) {
     const access = accesses[Number(chosen.dataset.row)];
     domReplace(live, ...memoryDistinct(access.samples).map((sample) => {
       const picture = memoryPicture(sample);
-      const cost = sample.space === 'shared' ? `${sample.wavefronts} wavefronts, ${sample.wavefronts_ideal} at best`
-        : `${sample.sectors} sectors, ${sample.sectors_ideal} at best`;
+      const cost = sample.space === 'shared' ? `${memoryCount(sample.wavefronts, 'wavefront')}, ${sample.wavefronts_ideal} at best`
+        : `${memoryCount(sample.sectors, 'sector')}, ${sample.sectors_ideal} at best`;
       return el('figure', { class: 'access' }, el('figcaption', {}, el('strong', {}, `${sample.label} request`), ` of `,
         el('code', {}, run.code.instructions.text[access.pc] ?? ''), `: block (${sample.block.join(', ')}), warp ${sample.warp}, ${cost}`,
         sample.buffer ? `, buffer ${sample.buffer}` : ''), picture ? el('div', { class: 'access-scroll', role: 'group', tabindex: 0, 'aria-label': `Picture of the ${sample.label} request` }, picture)
