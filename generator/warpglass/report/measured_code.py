@@ -17,7 +17,7 @@ from warpglass.errors import WarpglassError
 from warpglass.ncu.by_pc import PcTable, by_pc
 from warpglass.ncu.model import Launch, Report, Source
 from warpglass.report.measured import short_path
-from warpglass.report.payload import SourceMap
+from warpglass.report.payload import SourceMap, opcode_json
 
 __all__ = ["CodeBook", "HEAT"]
 
@@ -87,7 +87,7 @@ class CodeBook:
         measured = entry["measured"]
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self.codes):
-            self.codes.append(_code_json(code))
+            self.codes.append({**_code_json(code), **opcode_json(code.listing, str(entry.get("arch") or ""))})
         columns = _columns(code, table)
         measured["code"] = {
             "isa": "sass",

@@ -20,7 +20,7 @@ from warpglass.machine.launch import Argument, Launch
 from warpglass.machine.result import COUNTERS, AccessSample, BlockTrace, Finding, RunResult
 from warpglass.sass.opcodes import explain, pipe
 
-__all__ = ["LaunchUnit", "RunUnit", "SourceMap", "launch_json"]
+__all__ = ["LaunchUnit", "RunUnit", "SourceMap", "launch_json", "opcode_json"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def _code(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
             ),
         },
         **({} if run.ptx_lines is None else {"ptx_source": run.ptx_source}),
-        **_opcodes(unit, listing),
+        **opcode_json(listing, unit.arch),
         "blocks": [
             {
                 "start": block.start,
@@ -296,11 +296,11 @@ def _code(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
     }
 
 
-def _opcodes(unit: LaunchUnit, listing: Listing) -> dict[str, object]:
-    """What each opcode of machine code is: a sentence, and its pipe where a source names it."""
+def opcode_json(listing: Listing, arch: str) -> dict[str, object]:
+    """``{"opcodes"}`` of machine code: a sentence on each, and its pipe where a source names it."""
     if listing.isa != "sass":
         return {}
-    digits = "".join(c for c in unit.arch if c.isdigit())
+    digits = "".join(c for c in arch if c.isdigit())
     sm = int(digits) if digits else None
     names = sorted({row.opcode for row in listing.rows})
     return {"opcodes": {name: {"help": explain(name), "pipe": pipe(name, sm)} for name in names}}
