@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pages
-from browser_tools import FLAGS, chromium_path, write
+from browser_tools import write
 
 ROOT = Path(__file__).resolve().parents[2]
 #: What only a test needs to see of a page: policy violations do not reach the console in every browser.
@@ -27,19 +27,6 @@ document.addEventListener('securitypolicyviolation', (event) => {
   window.__violations.push(`${event.violatedDirective}: ${event.blockedURI}`);
 });
 """
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """One browser for the session."""
-    sync_api = pytest.importorskip("playwright.sync_api")
-    path = chromium_path()
-    if path is None:
-        pytest.skip("no chromium on this machine")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")
