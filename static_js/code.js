@@ -284,7 +284,7 @@ class CodeView {
       if (!run) continue;
       const { values, max } = codeHeat(run, this.column);
       pane.rows.forEach((row, i) => {
-        const cell = row.querySelector('.h');
+        const cell = row.children[1];
         if (!cell) return;
         const key = codeKey(pane.source, pane.first + i);
         const value = values.get(key);

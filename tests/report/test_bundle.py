@@ -19,7 +19,18 @@ def test_modules_are_joined_in_import_order_once() -> None:
             "unused.js": "export const unused = 1;\n",
         }
     )
-    assert text == "function a() { return 1; }\nconst b = a() + 1;\nconsole.log(a(), b);\n"
+    assert text == "function a(){return 1;}\nconst b=a()+ 1;\nconsole.log(a(),b);\n"
+
+
+def test_blanks_go_only_where_they_keep_nothing_apart() -> None:
+    source = (
+        "const a = 1 + +2 - -3;\nconst b = a / 2;\nconst c = 'x , y' + ` { ${ a } } `;\n"
+        "if (a in { a }) throw new Error(typeof a);\n"
+    )
+    assert join_modules({"main.js": source}) == (
+        "const a=1 + +2 - -3;\nconst b=a / 2;\nconst c='x , y' + ` { ${a} } `;\n"
+        "if(a in{a})throw new Error(typeof a);\n"
+    )
 
 
 def test_literals_keep_what_looks_like_code() -> None:

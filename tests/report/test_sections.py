@@ -185,7 +185,7 @@ def test_provenance_names_inputs_tools_choices_and_defaults() -> None:
         "--gpu",
     ] in table
     assert ["--kernel", "matmul", "given"] in table
-    assert ["--value-budget", "250,000 bytes of register values", "default"] in table
+    assert ["--value-budget", "250,000 bytes of register values and memory data", "default"] in table
     context = provenance.context({})
     assert context is not None
     assert context["inputs"] == []

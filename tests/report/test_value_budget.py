@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warpglass.report.value_budget import fit_values, packed_size
+from warpglass.report.pack import pack_column
+from warpglass.report.value_budget import NOT_KEPT, fit_values, packed_size
 
 
 def trace(warps: int, each: int, seed: int) -> dict[str, Any]:
@@ -74,3 +75,36 @@ def test_a_small_trace_leaves_its_share_to_the_others() -> None:
     launches = report(copy.deepcopy(small), copy.deepcopy(large))
     fit_values(launches, need + packed_size(small["values"]))
     assert launches == report(small, large)
+
+
+def data_trace(accesses: int, seed: int) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    offsets = [NOT_KEPT if n % 5 == 4 else 32 * (n - n // 5) for n in range(accesses)]
+    words = 32 * sum(one != NOT_KEPT for one in offsets)
+    return {
+        "accesses": {
+            "step": list(range(accesses)),
+            "data_offset": offsets,
+            "data": random.integers(0, 2**32, words).tolist(),
+        }
+    }
+
+
+@pytest.mark.parametrize("budget", [40_000, 2_000, 0])
+def test_later_accesses_lose_their_data_first_traces_last(budget: int) -> None:
+    whole = [data_trace(100, 1), data_trace(200, 2), data_trace(300, 3)]
+    launches = [
+        {"runs": [{"traces": copy.deepcopy([whole[0], whole[1]])}, {"traces": [copy.deepcopy(whole[2])]}]}
+    ]
+    fit_values(launches, budget)
+    held = [one["accesses"] for run in launches[0]["runs"] for one in run["traces"]]
+    packed = [pack_column(one["data"]) for one in held]
+    sizes = [0 if one is None else len(one["d"]) for one in packed]
+    assert sum(sizes) <= budget // 2
+    assert sizes[1] < budget // 50 + 1, "the second trace of a run comes after the first ones of all"
+    for one, full in zip(held, (whole[0], whole[1], whole[2]), strict=True):
+        before = full["accesses"]
+        count = sum(offset != NOT_KEPT for offset in one["data_offset"])
+        kept = [offset for offset in before["data_offset"] if offset != NOT_KEPT]
+        assert [offset for offset in one["data_offset"] if offset != NOT_KEPT] == kept[:count]
+        assert one["data"] == before["data"][: 32 * count]

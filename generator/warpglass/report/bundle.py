@@ -24,6 +24,10 @@ _REGEX_BEFORE = re.compile(
 )
 
 
+#: Punctuation that no neighbour can grow together with; ``+``, ``-`` and ``/`` are none of it.
+_TIGHT = frozenset("{}()[];,:=<>?&|*")
+
+
 class BundleError(ValueError):
     """A module that cannot be joined: a defect of the page's own scripts, named with its file."""
 
@@ -256,7 +260,7 @@ def _local(path: str, name: str) -> str:
 
 
 def _tidy(code: str, blank: str, cuts: list[tuple[int, int]]) -> str:
-    """The code without the cut spans, indentation and empty lines; template literals untouched."""
+    """The code without the cut spans, blanks and empty lines that say nothing; literals stay."""
     keep = bytearray(b"\x01") * len(code)
     for start, end in cuts:
         keep[start:end] = bytes(end - start)
@@ -264,11 +268,20 @@ def _tidy(code: str, blank: str, cuts: list[tuple[int, int]]) -> str:
     at = 0
     for shown in blank.split("\n"):
         span = range(at, at + len(shown))
-        line = "".join(code[i] for i in span if keep[i])
+        whole = "\x01" in shown
+        line = "".join(code[i] for i in span if keep[i] and (whole or not _room(code, blank, i)))
         at += len(shown) + 1
         if line.strip():
-            lines.append(line.strip(" \t") if "\x01" not in shown else line)
+            lines.append(line if whole else line.strip(" \t"))
     return "\n".join(lines) + "\n"
+
+
+def _room(code: str, blank: str, at: int) -> bool:
+    """True for a blank outside literals that stands beside punctuation: it keeps no two tokens apart."""
+    if code[at] != " " or blank[at] != " ":
+        return False
+    beside = blank[at - 1 : at] + blank[at + 1 : at + 2]
+    return any(char in _TIGHT for char in beside)
 
 
 def top_level_names(text: str, name: str = "module") -> tuple[str, ...]:

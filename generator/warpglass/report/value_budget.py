@@ -1,8 +1,9 @@
-"""Keeps the register values of all traces of a report within what they may cost in its page."""
+"""Keeps register values and memory data of all traces of a report within what they may cost in its page."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,14 @@ from warpglass.report.pack import pack_column
 
 __all__ = ["fit_values", "packed_size"]
 
-_ACCESSES = ("addresses", "data")
 _COLUMNS = ("step", "register", "offset", "words")
-_RISING = frozenset({"step", "offset", "addresses"})
+_RISING = frozenset({"step", "offset"})
+#: ``data_offset`` of an access whose data was not kept (docs/json-schema.md).
+NOT_KEPT = 4294967295
 #: Columns are compressed anew at most so often for one trace.
 _TRIES = 6
+
+Columns = MutableMapping[str, Any]
 
 
 def packed_size(values: Mapping[str, Any]) -> int:
@@ -32,29 +36,61 @@ def _size(values: Mapping[str, Any], names: Sequence[str]) -> int:
 
 
 def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
-    """Cut ``traces[].values`` of ``launches`` in place so that together they cost at most ``budget`` bytes.
+    """Cut the values and memory data of all traces in place: together at most ``budget`` bytes of the page.
 
-    What the accesses of the traces hold of addresses and data is taken off first, half of the budget at
-    most. Every trace gets an equal share; what one does not need goes to the others. What does not fit
-    loses whole warps, last ones first, then the later steps of the only warp left, and is marked
-    incomplete then.
+    Memory data gets half of the budget at most, register values the rest. First traces of the runs come
+    before their second ones, and so on; among those, every trace gets an equal share, and what one does not
+    need goes to the others. Of values, whole warps go, last ones first, then the later steps of the only
+    warp left, which is marked incomplete then; of memory data, later accesses keep their addresses alone.
     """
-    accesses = 0
-    held: list[tuple[int, MutableMapping[str, Any], MutableMapping[str, Any]]] = []
-    for launch in launches:
-        for run in launch.get("runs") or []:
-            for trace in run.get("traces") or []:
-                if trace.get("accesses"):
-                    accesses += _size(trace["accesses"], _ACCESSES)
-                if trace.get("values"):
-                    held.append((packed_size(trace["values"]), trace, trace["values"]))
+    runs = [run for launch in launches for run in launch.get("runs") or []]
+    most = max((len(run.get("traces") or []) for run in runs), default=0)
+    turns = [
+        [run["traces"][position] for run in runs if position < len(run.get("traces") or [])]
+        for position in range(most)
+    ]
+    left = budget // 2
+    for traces in turns:
+        held = [one["accesses"] for one in traces if one.get("accesses")]
+        left = _share(left, [(_size(one, ("data",)), one) for one in held], _cut_data)
+    left += budget - budget // 2
+    for traces in turns:
+        by_values = {id(one["values"]): one for one in traces if one.get("values")}
+        sized = [(packed_size(one["values"]), one["values"]) for one in by_values.values()]
+        left = _share(left, sized, partial(_cut_of, by_values))
+
+
+def _cut_of(traces: Mapping[int, Mapping[str, Any]], values: Columns, share: int) -> int:
+    return _cut(traces[id(values)], values, share)
+
+
+def _share(left: int, held: list[tuple[int, Columns]], cut: Callable[[Columns, int], int]) -> int:
+    """Cut what is beyond its share of ``left`` bytes; what is left then."""
     held.sort(key=lambda one: one[0])  # stable: the order of the report decides among equals
-    left = budget - min(budget // 2, accesses)
-    for index, (size, trace, values) in enumerate(held):
+    for index, (size, columns) in enumerate(held):
         share = left // (len(held) - index)
-        if size > share:
-            size = _cut(trace, values, share)
-        left -= size
+        left -= size if size <= share else cut(columns, share)
+    return left
+
+
+def _cut_data(accesses: Columns, share: int) -> int:
+    """Keep the data of the first accesses only, at most ``share`` bytes; the bytes that it costs then."""
+    whole = np.asarray(accesses["data"], dtype=np.int64)
+    offset = np.asarray(accesses["data_offset"], dtype=np.int64)
+    kept = np.flatnonzero(offset != NOT_KEPT)
+    count, size = len(kept), 0
+    if np.any(np.diff(offset[kept]) < 0):
+        count = 0  # not in the order of the steps: cannot be cut anywhere
+    for _ in range(2 * _TRIES):
+        end = int(offset[kept[count]]) if count < len(kept) else len(whole)
+        data = whole[: end if count else 0].tolist()
+        size = _size({"data": data}, ("data",))
+        if size <= share or not count:
+            break
+        count = min(count - 1, int(count * share / size * 0.97))
+    offset[kept[count:]] = NOT_KEPT
+    accesses.update(data=data, data_offset=offset.tolist())
+    return size
 
 
 def _cut(trace: Mapping[str, Any], values: MutableMapping[str, Any], share: int) -> int:

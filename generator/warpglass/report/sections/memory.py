@@ -14,7 +14,7 @@ from warpglass.report import access_svg, view
 TITLE = "Memory"
 
 #: Pictures in the static page, of the first launch and of each other; all samples stay in the data.
-MAX_PICTURES = (4, 1)
+MAX_PICTURES = (3, 1)
 
 
 def context(report: Mapping[str, Any]) -> dict[str, Any] | None:

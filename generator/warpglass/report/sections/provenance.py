@@ -24,7 +24,7 @@ _OPTIONS: tuple[tuple[str, str, str], ...] = (
     ("launch_file", "--launch", "no launch file"),
     ("seed", "--seed", "0"),
     ("blocks", "--blocks", "block 0 keeps its whole trace"),
-    ("value_budget", "--value-budget", "250,000 bytes of register values"),
+    ("value_budget", "--value-budget", "250,000 bytes of register values and memory data"),
     ("max_warp_instructions", "--max-warp-instructions", "50,000,000 over the grid"),
     ("isa", "--isa", "SASS where it runs to the end, else PTX"),
     ("include_dirs", "-I", "none"),

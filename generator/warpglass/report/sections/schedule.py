@@ -83,8 +83,8 @@ def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
             state = int(dominant[w, start])
             if state in _SHAPES:
                 top, height, _ = _SHAPES[state]
-                x, wide = _LEFT + start * scale, (end - start) * scale
-                paths[state].append(f"M{x:.1f} {w * _ROW + top}h{wide:.1f}v{height}h-{wide:.1f}z")
+                wide = end - start
+                paths[state].append(f"M{start} {w * _ROW + top}h{wide}v{height}h-{wide}z")
     height = warps * _ROW + 18
     parts = [
         f'<svg class="fig fig-wave" viewBox="0 0 {_WIDTH} {height}" role="img" '
@@ -94,9 +94,12 @@ def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
         f'<text class="t" x="{_LEFT - 6}" y="{w * _ROW + 11}" text-anchor="end">warp {w}</text>'
         for w in range(warps)
     ]
+    # Slices are whole numbers before the scale: half the bytes of pixels with decimals.
+    parts.append(f'<g transform="translate({_LEFT}) scale({scale:.5g},1)">')
     parts += [
         f'<path class="st-{_SHAPES[state][2]}" d="{"".join(bits)}"/>' for state, bits in paths.items() if bits
     ]
+    parts.append("</g>")
     parts.append(
         f'<text class="t" x="{_LEFT}" y="{height - 4}">round 0</text>'
         f'<text class="t" x="{_WIDTH}" y="{height - 4}" text-anchor="end">{rounds:,}</text></svg>'
