@@ -197,6 +197,7 @@ def test_times_are_read() -> None:
 
 
 @pytest.mark.cuda
+@pytest.mark.slow
 def test_bench_writes_what_compiles(cli, tmp_path) -> None:
     if shutil.which("nvcc") is None:
         pytest.skip("needs nvcc")

@@ -205,6 +205,7 @@ def test_attention_examples_give_their_pipelines(name: str) -> None:
         assert pipes <= {op.pipe for op in streams[role].ops}, role
 
 
+@pytest.mark.slow
 def test_findings_on_cutlass_are_those_the_docs_explain() -> None:
     found = {
         (path.name, finding.kind)

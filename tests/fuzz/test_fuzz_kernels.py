@@ -15,6 +15,7 @@ def test_a_kernel_is_its_seeds_alone() -> None:
     assert kernel(7) != kernel(8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arch", "first"), [("sm_80", 0), ("sm_120", 50)])
 def test_random_kernels(arch: str, first: int) -> None:
     if find_tool("ptxas") is None:

@@ -20,6 +20,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_short_run_finds_nothing(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()

@@ -31,6 +31,7 @@ def test_a_program_that_reads_nothing_is_no_error():
     assert python("pass", input=b"x" * (1 << 20)).returncode == 0
 
 
+@pytest.mark.slow
 def test_time_limit_ends_the_children_too(tmp_path):
     mark = tmp_path / "mark"
     child = f"import time; time.sleep(2); open({str(mark)!r}, 'w')"

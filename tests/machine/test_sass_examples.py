@@ -20,8 +20,9 @@ from warpglass.options import ReportOptions
 pytestmark = pytest.mark.cuda
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/kernel.cu"))
-FAST = ("sm_80", "sm_120")
-SLOW = ("sm_75", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a")
+ARCHES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120")
+#: These alone are part of the quick tests.
+QUICK = {("tiled_matmul", "sm_80"), ("reduction_shuffle", "sm_120")}
 OPTIONS = RunOptions(trace_blocks=(), value_budget=0)
 
 #: Kernels whose results depend on how warps interleave, on purpose (a race), with the reason.
@@ -89,14 +90,13 @@ def same_memory(kernel: str, as_ptx: RunResult, as_sass: RunResult) -> None:
             assert not wrong.size, (kernel, left.name, wrong.size, left.array, right.array)
 
 
-@pytest.mark.parametrize("arch", FAST)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        pytest.param(name, arch, marks=[] if (name, arch) in QUICK else [pytest.mark.slow])
+        for name in NAMES
+        for arch in ARCHES
+    ],
+)
 def test_same_memory(name: str, arch: str) -> None:
-    check(name, arch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arch", SLOW)
-@pytest.mark.parametrize("name", NAMES)
-def test_same_memory_elsewhere(name: str, arch: str) -> None:
     check(name, arch)

@@ -63,6 +63,7 @@ def answers(settings: list[tuple[int, dict[str, int], int]]) -> list[dict[str, A
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_equal_events() -> None:
     source = random.Random(20)
     settings = [

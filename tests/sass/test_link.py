@@ -46,6 +46,7 @@ def test_three_deep(arch: str, build: Build) -> None:
 
 
 @pytest.mark.cuda
+@pytest.mark.slow
 def test_equal_to_the_disassembler(build: Build, nvdisasm: Callable[..., str]) -> None:
     for kernel in ("inline3", "tiled", "halves", "mma"):
         path = build(kernel, "sm_90a")

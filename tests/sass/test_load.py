@@ -42,6 +42,7 @@ def test_cubin(build: Build) -> None:
 
 
 @pytest.mark.cuda
+@pytest.mark.slow
 def test_containers(tmp_path: Path) -> None:
     nvcc = require_tool("nvcc").path
     source = HERE / "kernels" / "saxpy.cu"
