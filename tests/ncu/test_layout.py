@@ -9,6 +9,7 @@ import pytest
 from ncu.writer import BASE, Writer, small_report
 from warpglass import ncu
 from warpglass.ncu.by_pc import by_pc
+from warpglass.ncu.curve import curve
 from warpglass.ncu.describe import describe, described
 from warpglass.ncu.layout import Block, RoofLine, layout
 from warpglass.ncu.names import split_name
@@ -28,6 +29,47 @@ def test_order_filters_and_options_decide() -> None:
     # The metric is for 9.0 on: its option stands in on 8.0, and one without options is left out.
     assert [(c.label, c.metric) for c in sections[2].header] == [("Block Size", "launch__block_size")]
     assert sections[0].blocks[0].cells[0].label == "SM"
+
+
+def test_items_that_only_have_a_label_are_laid_out_here() -> None:
+    w = Writer()
+    result = w.result("k", [("device__attribute_compute_capability_major", 7, None),
+                            ("device__attribute_compute_capability_minor", 5, None)])  # fmt: skip
+    body = result.sections.add(identifier=b"MemoryWorkloadAnalysis_Tables").body.add()
+    for name in ("dram_table", "shared_table", "l2_table"):
+        getattr(body.items.add(), name).label = b"Any"
+    late = body.items.add()
+    late.eviction_table.label = b"Eviction"
+    late.filter.min_arch = 80
+    body.items.add().memory_chart.label = b"Chart"
+    spots = body.items.add().hot_spots
+    spots.label = b"Most"
+    spots.metrics.add(name=b"inst_executed")
+    w.block(results=[result])
+    (section,) = layout(ncu.parse(w.out).launches[0])
+    assert [b.kind for b in section.blocks] == ["grid", "grid", "grid", "memory", "hotspots"]
+    assert [b.title for b in section.blocks[:3]] == ["Device memory", "Shared memory", "L2 cache"]
+
+
+def test_curves_keep_the_points_where_they_change() -> None:
+    w = Writer()
+    stored = {0: 64.0, 32: 64.0, 33: 48.0, 34: 48.0, 35: 48.0, "junk": 1.0, 40: float("nan")}
+    result = w.result("k", [("per_register", 5.0, stored), ("registers", 34, None), ("one", 1.0, {1: 2.0})])
+    for metric in (b"per_register", b"one", b"none"):
+        chart = result.sections.add(identifier=metric).body.add().items.add().line_chart
+        chart.label, chart.x_axis.label, chart.y_axis.label = b"Impact", b"Registers", b"Warps"
+        chart.metrics.add(name=metric)
+        chart.present.metrics.add(name=b"registers")
+    w.block(results=[result])
+    launch = ncu.parse(w.out).launches[0]
+    blocks = {section.id: section.blocks[0] for section in layout(launch)}
+    made = curve(launch, blocks["per_register"])
+    assert made is not None
+    assert (made.x, made.y, made.now) == ((0, 33, 35), (64, 48, 48), 34)
+    assert [made.at(x) for x in (-1, 0, 32, 34, 99)] == [None, 64, 64, 48, 48]
+    assert blocks["per_register"].columns == ("Registers", "Warps")
+    assert curve(launch, blocks["one"]) is None  # one point is no curve
+    assert curve(launch, blocks["none"]) is None
 
 
 def test_rooflines_need_every_metric() -> None:

@@ -1,7 +1,7 @@
 """Sections as a report's own definitions lay them out: filters decided, options chosen, in order.
 
-A report stores the profiler's section files. What they name by label alone (memory tables and charts) is
-laid out by :mod:`warpglass.ncu.memory_tables`.
+A report stores the profiler's section files. What they name by label alone is laid out by
+:mod:`warpglass.ncu.memory_tables` and :mod:`warpglass.ncu.memory_chart`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warpglass.ncu.memory_chart import MEMORY_CHART
 from warpglass.ncu.memory_tables import MEMORY_TABLES
 from warpglass.ncu.model import Launch
 
@@ -44,9 +45,12 @@ class RoofLine:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of a section. ``kind`` is ``table``, ``bars``, ``grid``, ``roofline`` or ``timeline``.
+    """A part of a section.
 
-    ``rows`` holds lines of cells for a grid (with ``columns`` as heads) and for a timeline.
+    ``kind`` is ``table``, ``bars``, ``grid``, ``roofline``, ``timeline``, ``curve`` (a metric over the keys
+    of its instances: the first cell; the second, if any, is where the launch stands; ``columns`` names both
+    axes), ``hotspots`` (instructions with the most of its cell) or ``memory`` (the memory chart). ``rows``
+    holds lines of cells for a grid (with ``columns`` as heads), for a timeline and for a memory chart.
     """
 
     kind: str
@@ -158,6 +162,29 @@ def _timeline(message: Any, cc: int | None) -> Block:
     return Block("timeline", "Sampled over time", rows=tuple(rows))
 
 
+def _curve(message: Any, cc: int | None) -> Block:
+    cells = _cells(message.metrics, cc)[:1] + _cells(message.present.metrics, cc)[:1]
+    axes = (_text(message.x_axis.label), _text(message.y_axis.label))
+    return Block("curve", _text(message.label), cells, axes)
+
+
+def _memory_table(title: str) -> Block:
+    """One of the tables that a report names by label only."""
+    columns, rows = MEMORY_TABLES[title]
+    return Block("grid", title, columns=columns, rows=tuple(
+        (label, tuple(Cell(head, name) for head, name in zip(columns, names, strict=True)))
+        for label, names in rows
+    ))  # fmt: skip
+
+
+#: Body item -> our table.
+_NAMED_TABLES = {
+    "shared_table": "Shared memory", "first_level_table": "L1/TEX cache", "l1tex_table": "L1/TEX cache",
+    "second_level_table": "L2 cache", "l2_table": "L2 cache", "dram_table": "Device memory",
+    "eviction_table": "L2 eviction policies",
+}  # fmt: skip
+
+
 def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]:
     out: list[Block] = []
     if depth > _MAX_DEPTH:
@@ -177,6 +204,15 @@ def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]
             out.append(_metric_table(item.metric_table, cc))
         if item.HasField("timeline"):
             out.append(_timeline(item.timeline, cc))
+        if item.HasField("line_chart"):
+            out.append(_curve(item.line_chart, cc))
+        if item.HasField("hot_spots"):
+            out.append(Block("hotspots", _text(item.hot_spots.label), _cells(item.hot_spots.metrics, cc)))
+        if item.HasField("memory_chart"):
+            out.append(Block("memory", "Memory chart", rows=tuple(
+                (label, tuple(Cell(what, name) for what, name in cells)) for label, cells in MEMORY_CHART
+            )))  # fmt: skip
+        out += [_memory_table(title) for field, title in _NAMED_TABLES.items() if item.HasField(field)]
     return out
 
 
@@ -185,14 +221,8 @@ def _section(message: Any, cc: int | None) -> SectionLayout:
     blocks: list[Block] = []
     for body in message.body:
         blocks += _blocks(body.items, cc)
-    if "MemoryWorkloadAnalysis_Tables" in identifier:
-        blocks += [
-            Block("grid", title, columns=columns, rows=tuple(
-                (label, tuple(Cell(head, name) for head, name in zip(columns, names, strict=True)))
-                for label, names in rows
-            ))
-            for title, columns, rows in MEMORY_TABLES
-        ]  # fmt: skip
+    if "MemoryWorkloadAnalysis_Tables" in identifier and not blocks:
+        blocks += [_memory_table(title) for title in MEMORY_TABLES]
     return SectionLayout(
         id=identifier,
         title=_text(message.display_name) or identifier,

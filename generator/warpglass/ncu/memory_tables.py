@@ -5,6 +5,8 @@ Metric names are the profiler's own; a cell whose metric a launch lacks is n/a.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 __all__ = ["MEMORY_TABLES"]
 
 Row = tuple[str, tuple[str, ...]]
@@ -148,14 +150,49 @@ def _dram() -> tuple[Row, ...]:
     )
 
 
-#: (title, column heads, rows of (label, metric of each column)).
-MEMORY_TABLES: tuple[tuple[str, tuple[str, ...], tuple[Row, ...]], ...] = (
-    (
-        "L1/TEX cache",
+def _eviction() -> tuple[Row, ...]:
+    rows: list[Row] = []
+    for label, policy in (
+        ("First", "first"), ("Last", "last"), ("Normal", "normal"), ("Normal, demoted", "normal_demote"),
+    ):  # fmt: skip
+        rows.append(
+            (
+                label,
+                tuple(
+                    f"lts__t_sectors_{source}evict_{policy}_lookup_{outcome}.sum"
+                    for source in (
+                        "",
+                        "srcunit_tex_op_read_",
+                        "srcunit_tex_op_write_",
+                        "srcunit_tex_op_atom_",
+                    )
+                    for outcome in ("hit", "miss")
+                ),
+            )
+        )
+    return tuple(rows)
+
+
+#: title: (column heads, rows of (label, metric of each column)).
+MEMORY_TABLES: Mapping[str, tuple[tuple[str, ...], tuple[Row, ...]]] = {
+    "L1/TEX cache": (
         ("Instructions", "Requests", "Wavefronts", "Sectors", "Sectors/request", "Hit rate", "Sector misses"),
         _l1tex(),
     ),
-    ("Shared memory", ("Instructions", "Wavefronts", "% of peak", "Bank conflicts"), _shared()),
-    ("L2 cache", ("Requests", "Sectors", "Sector hits", "Sector misses", "Hit rate"), _l2()),
-    ("Device memory", ("Sectors", "Bytes", "Bandwidth", "% of peak"), _dram()),
-)
+    "Shared memory": (("Instructions", "Wavefronts", "% of peak", "Bank conflicts"), _shared()),
+    "L2 cache": (("Requests", "Sectors", "Sector hits", "Sector misses", "Hit rate"), _l2()),
+    "L2 eviction policies": (
+        (
+            "Hits",
+            "Misses",
+            "Read hits",
+            "Read misses",
+            "Write hits",
+            "Write misses",
+            "Atomic hits",
+            "Atomic misses",
+        ),
+        _eviction(),
+    ),
+    "Device memory": (("Sectors", "Bytes", "Bandwidth", "% of peak"), _dram()),
+}

@@ -15,6 +15,7 @@ from typing import Any
 from warpglass import gpu
 from warpglass.analysis.occupancy import Resources, occupancy
 from warpglass.inputs.demangle import demangled
+from warpglass.ncu.curve import curve
 from warpglass.ncu.describe import describe
 from warpglass.ncu.layout import Block, Cell, SectionLayout, compute_capability, layout
 from warpglass.ncu.model import Launch, Metric, Report, Rule, Value
@@ -280,6 +281,20 @@ def _measured(
             if block.kind == "roofline"
             for roofs, achieved in [roofline(launch, block)]
             if roofs
+        ],
+        "curves": [
+            {
+                "section": section.id,
+                "title": block.title,
+                "x": [_plain(x)[0] for x in found.x],
+                "y": [_plain(y)[0] for y in found.y],
+                "now": _plain(found.now)[0],
+            }
+            for section in sections
+            for block in section.blocks
+            if block.kind == "curve"
+            for found in [curve(launch, block)]
+            if found is not None
         ],
         "instances": _instances(launch, sections),
         "timelines": [

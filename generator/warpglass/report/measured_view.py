@@ -129,6 +129,28 @@ class Measured:
                  if r["section"] == section["id"] and r["title"] == block["title"]), None,
             )  # fmt: skip
             return None if found is None else {"kind": "roofline", "title": block["title"], "roofline": found}
+        if kind == "curve":
+            drawn = next(
+                (c for c in self.data.get("curves") or []
+                 if c["section"] == section["id"] and c["title"] == block["title"]), None,
+            )  # fmt: skip
+            axes = [*block["columns"], "", ""][:2]
+            return (
+                None
+                if drawn is None
+                else {"kind": "curve", "title": block["title"], "curve": drawn, "axes": axes}
+            )
+        if kind == "hotspots":
+            names = [self._names[i] for cell in block["cells"] for i in cell["metrics"]]
+            return {"kind": "hotspots", "title": block["title"], "metrics": names} if names else None
+        if kind == "memory":
+            links = {
+                row["label"]: [{"label": c["label"], **self.cell(c["metrics"])} for c in row["cells"]]
+                for row in block["rows"]
+            }
+            if not any(c["value"] is not None for cells in links.values() for c in cells):
+                return None
+            return {"kind": "memory", "title": block["title"], "links": links}
         return None
 
     def _bars(self, block: Json) -> dict[str, Any] | None:

@@ -76,6 +76,9 @@ def _measured_problems(report: Mapping[str, Any]) -> Iterator[str]:
                 yield f"{here}.timelines: neither step nor times"
             if line["t"] is not None and len(line["t"]) != len(line["v"]):
                 yield f"{here}.timelines: times and values of different length"
+        for line in measured.get("curves") or []:
+            if not line["x"] or len(line["x"]) != len(line["y"]):
+                yield f"{here}.curves: as many x as y are needed, and at least one"
         code = measured["code"]
         if code and code["code"] >= len(profile["codes"]):
             yield f"{here}.code: there are {len(profile['codes'])} codes"

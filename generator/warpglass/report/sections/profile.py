@@ -9,15 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from warpglass.report import view
+from warpglass.report.hot_spots import hot_lines, hot_spots
+from warpglass.report.measured_curves import measured_curve_svg
 from warpglass.report.measured_svg import roofline_svg, spark_svg
 from warpglass.report.measured_view import Measured, scaled
 from warpglass.report.measured_words import ranked_rules, stall_shares
+from warpglass.report.memory_chart_svg import memory_chart_svg
 
 TITLE = "Profile"
 
 #: Launches whose tables stand in the HTML as they are; more would slow the page's opening.
 PLAIN_LAUNCHES = 1
-_HOT_LINES = 12
 _ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 _THEORETICAL = "sm__maximum_warps_per_active_cycle_pct"
 
@@ -55,8 +57,7 @@ def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]
     sections = [measured.section(s) for s in report["profile"]["layouts"][data["layout"]]]
     for section in sections:
         for block in section["blocks"] if section else []:
-            if block["kind"] == "roofline":
-                block["svg"] = roofline_svg(block["roofline"])
+            _draw(report, index, launch, block)
     return {
         "index": index,
         "lazy": lazy,
@@ -65,12 +66,24 @@ def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]
         "sections": [s for s in sections if s is not None],
         "rules": [_rule(report, index, rule) for rule in ranked_rules(launch)],
         "stalls": _stalls(report, launch),
-        "lines": _hot_lines(report, index, launch),
+        "lines": hot_lines(report, index, launch),
         "occupancy": _occupancy(measured, data["occupancy"]),
         "timelines": [_timeline(series) for series in data["timelines"]],
         "predicted": [_predicted(report, row) for row in data["predicted"]],
         "code_note": (data["code"] or {}).get("note"),
     }
+
+
+def _draw(report: Json, index: int, launch: Json, block: dict[str, Any]) -> None:
+    """Put the figure or the rows into a block that is not a table of metrics."""
+    if block["kind"] == "roofline":
+        block["svg"] = roofline_svg(block["roofline"])
+    elif block["kind"] == "curve":
+        block["svg"] = measured_curve_svg(block["curve"], block["axes"], block["title"])
+    elif block["kind"] == "memory":
+        block["svg"] = memory_chart_svg(block["links"])
+    elif block["kind"] == "hotspots":
+        block["rows"] = hot_spots(report, index, launch, block["metrics"])
 
 
 def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
@@ -113,51 +126,6 @@ def _stalls(report: Json, launch: Json) -> list[dict[str, Any]]:
         for reason, value in rows
         if value > 0
     ]
-
-
-def _hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
-    """Source lines with most samples and what their warps waited for; SASS lines where there is no source."""
-    code = launch["measured"]["code"]
-    if not code or "samples" not in code["profile"]:
-        return []
-    rows = [row for row in code["lines"] if row.get("samples")]
-    if not rows:
-        listing = report["profile"]["codes"][code["code"]]
-        columns = code["profile"]
-        rows = [
-            {
-                "source": listing["source"],
-                "line": line,
-                **{name: column[pc] for name, column in columns.items() if column[pc]},
-            }
-            for pc, line in enumerate(listing["instructions"]["line"])
-            if columns["samples"][pc]
-        ]
-    total = sum(row["samples"] for row in rows)
-    rows = sorted(rows, key=lambda row: (-row["samples"], row["line"]))[:_HOT_LINES]
-    out = []
-    for row in rows:
-        reasons = sorted(
-            (
-                (value, name.removeprefix("stall_"))
-                for name, value in row.items()
-                if name.startswith("stall_")
-            ),
-            key=lambda item: (-item[0], item[1]),
-        )
-        out.append(
-            {
-                "href": view.fragment(index, line=(row["source"], row["line"])),
-                "place": f"{view.source_name(report, row['source'])}:{row['line']}",
-                "text": view.num(row["samples"]),
-                "percent": f"{100 * row['samples'] / total:.1f} %" if total else "",
-                "share": 100 * row["samples"] / total if total else 0,
-                "reasons": ", ".join(
-                    f"{name.replace('_', ' ')} {view.num(value)}" for value, name in reasons[:3]
-                ),
-            }
-        )
-    return out
 
 
 def _occupancy(measured: Measured, own: Json | None) -> dict[str, Any] | None:
