@@ -114,15 +114,16 @@ def _stream_json(stream: Any) -> Json:
 
 def pipeline_json(model: cutlass.PipelineModel, choice: DriverChoice | None) -> Json:
     """What was parsed, what could not be decided and what was found, as JSON."""
-    decisions: dict[tuple[str, int], Json] = {}
+    decisions: dict[tuple[str, int, str], Json] = {}
     for group in model.streams.values():
         for stream in group:
             for decision in stream.decisions:
-                decisions.setdefault((decision.header, decision.line), asdict(decision))
+                key = (decision.header, decision.line, decision.condition)
+                decisions.setdefault(key, asdict(decision))
     for header in model.headers:
         for line, condition, taken in header.choices:
             decisions.setdefault(
-                (header.name, line),
+                (header.name, line, condition),
                 {"header": header.name, "line": line, "condition": condition, "taken": taken},
             )
     return {

@@ -115,11 +115,129 @@ __global__ void gemm(Args args) {
       tma_copy(&args.a, full_barriers[stage]);
       full_barriers[stage]->arrive_and_expect_tx(bytes);
     }
-  } else if (warp_idx >= 4) {
+  } else {
     for (int k = 0; k < args.k; ++k) {
       full_barriers[stage]->wait(phase);
       empty_barriers[stage]->arrive();
     }
   }
 }
+"""
+
+#: Two warpgroups that overlap, or do not, and take turns: both modes by a switch.
+TURNS = """
+struct CollectiveTwoModes {
+  CUTLASS_DEVICE void turn() {
+    if constexpr (UseSchedulerBarrier) {
+      int const mine = canonical_warp_group_idx();
+      cutlass::arch::NamedBarrier::sync(256, static_cast<uint32_t>(Barriers::SchedulerOne) - 1 + mine);
+    }
+  }
+  CUTLASS_DEVICE void hand_on() {
+    if constexpr (UseSchedulerBarrier) {
+      int const mine = canonical_warp_group_idx() - 1;
+      cutlass::arch::NamedBarrier::arrive(256, static_cast<uint32_t>(Barriers::SchedulerOne) + (1 - mine));
+    }
+  }
+  template <class Pipe, class State, class Storage>
+  CUTLASS_DEVICE void load(Params const& params, Pipe pipeline_k, Pipe pipeline_v, State& smem_pipe_write,
+                           Storage& storage, int& work_idx) {
+    auto [n_block_min, n_block_max] = Blocks::range(params);
+    if constexpr (Is_causal || Varlen) { if (n_block_max <= n_block_min) { return; } }
+    auto load_K = [&](int n, auto const& state) {
+      pipeline_k.producer_acquire(state);
+      copy(params.tma_load_K.with(*pipeline_k.producer_get_barrier(state)), gK(_, n), sK(_, state.index()));
+    };
+    auto load_V = [&](int n, auto const& state) {
+      pipeline_v.producer_acquire(state);
+      copy(params.tma_load_V.with(*pipeline_v.producer_get_barrier(state)), gV(_, n), sV(_, state.index()));
+    };
+    int n_block = n_block_max - 1;
+    load_K(n_block, smem_pipe_write);
+    cutlass::arch::NamedBarrier::sync(288, static_cast<uint32_t>(Barriers::QueryEmpty));
+    storage.barrier_Q.arrive_and_expect_tx(bytes);
+    copy(params.tma_load_Q.with(reinterpret_cast<Bar&>(storage.barrier_Q), 0), gQ, sQ);
+    storage.barrier_O.wait((work_idx + 1) % 2);
+    if constexpr (!IntraWGOverlap) { load_V(n_block, smem_pipe_write); }
+    --n_block;
+    for (; n_block >= n_block_min; --n_block) {
+      PipelineState behind = smem_pipe_write;
+      ++smem_pipe_write;
+      load_K(n_block, smem_pipe_write);
+      if constexpr (IntraWGOverlap) { load_V(n_block + 1, behind); }
+      else { load_V(n_block, smem_pipe_write); }
+    }
+    if constexpr (IntraWGOverlap) { load_V(0, smem_pipe_write); }
+    ++smem_pipe_write;
+    ++work_idx;
+  }
+  template <class Pipe, class State, class Storage, class Softmax>
+  CUTLASS_DEVICE bool mma(Params const& params, Pipe pipeline_k, Pipe pipeline_v, State& smem_pipe_read,
+                          Storage& storage, Softmax& softmax, int thread_idx, int& work_idx) {
+    auto consumer_wait = [](auto& pipe, auto& state) {
+      auto token = pipe.consumer_try_wait(state);
+      pipe.consumer_wait(state, token);
+    };
+    auto [n_block_min, n_block_max] = Blocks::range(params);
+    int n_block = n_block_max - 1;
+    int group = __shfl_sync(0xffffffff, thread_idx / 128, 0);
+    storage.barrier_Q.wait(work_idx % 2);
+    if constexpr (IntraWGOverlap) {
+      consumer_wait(pipeline_k, smem_pipe_read);
+      flash::gemm</*zero=*/true, /*wait=*/-1>(tiled_mma_qk, q, k, s);
+      warpgroup_wait<0>();
+      pipeline_k.consumer_release(smem_pipe_read);
+      softmax.template online_softmax<true>(s);
+      --n_block;
+      auto step = [&](int n) {
+        PipelineState behind(smem_pipe_read.index(), smem_pipe_read.phase(), smem_pipe_read.count());
+        ++smem_pipe_read;
+        if (!UseSchedulerBarrier || group == 0) { consumer_wait(pipeline_k, smem_pipe_read); }
+        turn();
+        flash::gemm<true, -1>(tiled_mma_qk, q, k, s);
+        if (!UseSchedulerBarrier || group == 0) { consumer_wait(pipeline_v, behind); }
+        flash::gemm<false, -1>(tiled_mma_pv, p, v, o);
+        hand_on();
+        warpgroup_wait<1>();
+        pipeline_k.consumer_release(smem_pipe_read);
+        softmax.template online_softmax<false>(s);
+        warpgroup_wait<0>();
+        pipeline_v.consumer_release(behind);
+        softmax.rescale_o(o, scale);
+      };
+      for (; n_block >= n_block_min; --n_block) { step(n_block); }
+      cutlass::arch::NamedBarrier::arrive(288, static_cast<uint32_t>(Barriers::QueryEmpty));
+      consumer_wait(pipeline_v, smem_pipe_read);
+      flash::gemm<false, -1>(tiled_mma_pv, p, v, o);
+      warpgroup_wait<0>();
+      pipeline_v.consumer_release(smem_pipe_read);
+      ++smem_pipe_read;
+    } else {
+      turn();
+      auto step = [&](int n, auto first_type) {
+        static constexpr bool First = decltype(first_type)::value;
+        if constexpr (!First) { ++smem_pipe_read; }
+        consumer_wait(pipeline_k, smem_pipe_read);
+        flash::gemm<true, -1>(tiled_mma_qk, q, k, s);
+        hand_on();
+        warpgroup_wait<0>();
+        pipeline_k.consumer_release(smem_pipe_read);
+        softmax.template online_softmax<First>(s);
+        consumer_wait(pipeline_v, smem_pipe_read);
+        turn();
+        flash::gemm<First, -1>(tiled_mma_pv, p, v, o);
+        warpgroup_wait<0>();
+        pipeline_v.consumer_release(smem_pipe_read);
+      };
+      step(n_block, cute::true_type{});
+      --n_block;
+      for (; n_block >= n_block_min; --n_block) { step(n_block, cute::false_type{}); }
+      hand_on();
+      cutlass::arch::NamedBarrier::arrive(288, static_cast<uint32_t>(Barriers::QueryEmpty));
+      ++smem_pipe_read;
+    }
+    ++work_idx;
+    return true;
+  }
+};
 """

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from warpglass.cutlass.flags import CALLS
 from warpglass.cutlass.values import BarrierRef, Op, Pipe, State, Struct, Unknown
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _PIPE_METHODS = {
 }
 _TOKENS = {"producer_try_acquire", "consumer_try_wait", "consumer_test_wait", "producer_test_acquire"}
 _GEMM = re.compile(r"(?:^|::|\b)(?:gemm\w*|mma_unrolled|warpgroup_gemm|gemm_zero_acc|gemm_reset_zero_acc)$")
+_OWN_BARRIER = re.compile(r"\.with\(.*?\b(barrier_\w+)\b")
 _COPY = re.compile(r"(?:^|::)(?:copy|copy_if|copy_aligned|copy_predicated)$")
 
 
@@ -59,8 +61,14 @@ def method_call(
         kind = "barrier_wait" if name.endswith("wait") and name != "arrive_and_wait" else "barrier_arrive"
         if "NamedBarrier" in path or name == "sync":
             kind = "sync" if name in ("sync", "arrive_and_wait") else "barrive"
-        run.emit(Op(kind, path.rsplit(".", 1)[-1][:60], line=line, text=run.text(node)[:120]))
+        parity = args[0] & 1 if kind == "barrier_wait" and args and isinstance(args[0], int) else -1
+        if name == "try_wait":
+            return True, Unknown(name)
+        text = run.text(node)[:120]
+        run.emit(Op(kind, path.rsplit(".", 1)[-1][:60], phase=parity, line=line, text=text))
         return True, Unknown(name)
+    if name in CALLS:
+        return True, run.knobs["K"] if CALLS[name] == "K" else 0
     if name == "is_valid":
         return True, True
     if name in ("fetch_next_work", "advance_to_next_work"):
@@ -86,7 +94,9 @@ def _pipe_call(run: Interpreter, pipe: Pipe, name: str, args: Sequence[Any], lin
     phase = state.phase if state is not None else -1
     if kind == "acquire":
         run.stage = (pipe.name, stage)
-    run.emit(Op(kind, pipe.name, stage, phase, line=line))
+    run.emit(Op(kind, pipe.name, stage, phase, line=line, count=state.count if state is not None else -1))
+    if pipe.kind:
+        run.stream.kinds.setdefault(pipe.name, pipe.kind)
     return True, Unknown(name)
 
 
@@ -98,15 +108,20 @@ def free_call(
     bare = name.rsplit("::", 1)[-1]
     if _COPY.search(name):
         text = run.text(node)
-        if ".with(" in text or "tma" in text.lower():
+        if ".with(" in text or re.search(r"(?<![a-z])tma", text, re.I):
             bar = run.last_barrier
             pipe, stage = (bar.pipe, bar.stage) if bar is not None else run.stage
+            own = _OWN_BARRIER.search(text) if bar is None else None
+            if own is not None:
+                pipe, stage = own.group(1), -1
             store = re.search(r"\(\s*params\.tma_store|tma_store", text) is not None
             run.emit(Op("store" if store else "copy", "" if store else pipe, stage, line=line))
             run.last_barrier = None
         return True, Unknown(name)
     if _GEMM.search(name):
         run.emit(Op("mma", line=line))
+        if len(template) == 2 and type(template[1]) is int and template[1] >= 0:
+            run.emit(Op("wgwait", n=template[1], line=line))
         return True, Unknown(name)
     if bare in ("warpgroup_wait", "warpgroup_wait_all"):
         count = template[0] if template and isinstance(template[0], int) else 0
@@ -118,6 +133,8 @@ def free_call(
         return True, Unknown(name)
     if bare in ("cp_async_wait",):
         return True, Unknown(name)
+    if bare in CALLS:
+        return True, run.knobs["K"] if CALLS[bare] == "K" else 0
     handler = _PURE.get(bare)
     if handler is not None:
         return True, handler(args, template, run)
@@ -162,6 +179,10 @@ _PURE: dict[str, Callable[[Sequence[Any], Sequence[Any], Any], Any]] = {
     "forward_as_tuple": _pack,
     "size": lambda args, template, run: args[0] if args and isinstance(args[0], int) else run.size_of(),
     "static_cast": lambda args, template, run: args[0] if args else Unknown("cast"),
+    "__shfl_sync": lambda args, template, run: args[1] if len(args) > 1 else Unknown("shuffle"),
+    "canonical_warp_group_idx": lambda args, template, run: run.knobs.get("wg", Unknown("warp group")),
+    "canonical_warp_group_idx_nosync": lambda args, template, run: run.knobs.get("wg", Unknown("warp group")),
+    "canonical_warp_idx_sync": lambda args, template, run: run.knobs.get("warp", Unknown("warp")),
     "elect_one_sync": lambda args, template, run: True,
     "elect_one_leader_sync": lambda args, template, run: True,
     "is_valid": lambda args, template, run: True,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from warpglass.cutlass.attention import attention_anchors, attention_modes
 from warpglass.cutlass.build import Node, with_lines
 from warpglass.cutlass.programs.attention import attention_program
 from warpglass.cutlass.programs.sm90 import MODES, Traits, sm90_program
@@ -95,11 +96,10 @@ def schedule_of(
     )
 
 
-def family_of(header: Header, streams: Sequence[RoleStream]) -> tuple[str | None, str]:
+def family_of(header: Header, streams: Sequence[RoleStream], text: str) -> tuple[str | None, str]:
     """(sm90, sm100, sm100-blockscaled, attention or None, why)."""
-    text = header.text
     pipes = {op.pipe for stream in streams for op in stream.ops if op.pipe}
-    if re.search(r"softmax", text, re.I) and (
+    if re.search(r"softmax|attention_updater", text, re.I) and (
         {"pipeline_k", "pipeline_v"} <= pipes or re.search(r"pipeline_k\b", text) is not None
     ):
         return "attention", "pipelines for K and V and a softmax"
@@ -196,15 +196,19 @@ def derive(
     mainloop: Header | None,
     kernel: Header | None,
     streams: Mapping[str, Sequence[RoleStream]],
+    text: str = "",
 ) -> Derived:
-    """The programs of a mainloop and a kernel layer. ``streams`` has them by mainloop, kernel, epilogue."""
+    """The programs of a mainloop and a kernel layer. ``streams`` has them by mainloop, kernel, epilogue.
+
+    ``text`` is what all mainloop headers say, where there are several.
+    """
     main = tuple(streams.get("mainloop", ()))
     roles = tuple(streams.get("kernel", ()))
     lines = anchors(main, roles, tuple(streams.get("epilogue", ())))
     subject = mainloop or kernel
     if subject is None:
         return Derived(None, None, (), ("no header with a pipeline was given",))
-    family, why = family_of(subject, (*main, *roles))
+    family, why = family_of(subject, (*main, *roles), text or subject.text)
     reasons = [f"{subject.name}: {why}"]
     programs: list[Node] = []
     schedule: str | None = None
@@ -219,7 +223,10 @@ def derive(
         programs = [sm100_program(family.endswith("scaled"))]
     elif family == "attention":
         schedule = "attention"
-        programs = [attention_program()]
+        modes, more = attention_modes(main)
+        reasons += more
+        lines = attention_anchors(main, tuple(streams.get("epilogue", ())))
+        programs = [attention_program(modes=modes)]
     elif family == "sm120":
         traits, more = mainloop_traits(subject, main) if mainloop is not None else (Traits(lag=0), [])
         reasons += [*more, "MMAs of a warp retire before its registers are read: simulated without a lag"]

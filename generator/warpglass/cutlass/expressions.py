@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tree_sitter import Node
 
 from warpglass.cuda.grammar import text_of
+from warpglass.cutlass.flags import NUMBERS
 from warpglass.cutlass.invoke import Calls
 from warpglass.cutlass.values import Closure, Pipe, State, Struct, Unknown, guess, plain_pipe
 
@@ -49,8 +50,19 @@ class Expressions(Calls):
         if name in ("true", "false"):
             return name == "true"
         last = name.rsplit("::", 1)[-1]
+        if self.naming and re.search(r"Barriers?::\w+$", name):
+            return 0
+        if last in self.decide:
+            return self.decide[last]
         if last in self.knobs:
             return self.knobs[last]
+        if last in NUMBERS:
+            return NUMBERS[last]
+        if name.startswith("decltype("):
+            # ``decltype(x)::value``: the value that x was made with.
+            value = self.known(name[9 : name.find(")")].strip()) if name.endswith("::value") else None
+            if isinstance(value, int):
+                return value
         if name not in self.computing and len(self.computing) < 20 and "::" not in name:
             for header in self.headers:
                 node = header.constants.get(name)
@@ -65,6 +77,9 @@ class Expressions(Calls):
         if re.match(r"size_\d__", name):
             # Mode 3 of a tensor in global memory counts k-tiles; the others are blocks of one tile.
             return self.knobs["K"] if name.startswith("size_3__g") else self.knobs.get("KB", 4)
+        usual = self.flag(last)
+        if usual is not None:
+            return usual
         value = guess(name, self.knobs)
         if not isinstance(value, int | Unknown):
             self.scopes[0][name] = value
@@ -126,11 +141,11 @@ class Expressions(Calls):
             numbers = [v for v in values if isinstance(v, int)]
             if len(values) == 1 and isinstance(values[0], State):
                 return values[0].copy()
+            count = numbers[2] if len(numbers) > 2 else 0
             made = guess(name, self.knobs, type_)
             stages = made.stages if isinstance(made, State) else self.knobs["S"]
-            return State(
-                stages, numbers[0] % stages if numbers else 0, numbers[1] & 1 if len(numbers) > 1 else 0
-            )
+            phase = numbers[1] & 1 if len(numbers) > 1 else 0
+            return State(stages, numbers[0] % stages if numbers else 0, phase, count)
         if "pipeline" in low and "state" not in low and "params" not in low and node.type in (
             "argument_list", "initializer_list",
         ):  # fmt: skip
@@ -142,8 +157,10 @@ class Expressions(Calls):
         if isinstance(value, State) and not reference:
             return value.copy()
         if isinstance(value, Struct) and node.type == "initializer_list":
-            fields = next((h.structs[type_] for h in self.headers if type_ in h.structs), ())
+            name_ = self.struct_name(type_)
+            fields = next((h.structs[name_] for h in self.headers if name_ in h.structs), ())
             value.members = dict(zip(fields, value.items, strict=False))
+            value.path = name_
         if isinstance(value, Unknown):
             made = guess(name, self.knobs, type_)
             if isinstance(made, int) and "token" not in name and not isinstance(made, bool):
@@ -152,6 +169,19 @@ class Expressions(Calls):
                 return made
             return value if value.path else Unknown(name)
         return value
+
+    def struct_name(self, type_: str) -> str:
+        """The structure that a type or an alias of the headers names, without its arguments."""
+        name = type_
+        for _ in range(4):
+            bare = re.sub(r"<.*", "", name, flags=re.DOTALL).strip().rsplit("::", 1)[-1].split(" ")[-1]
+            if any(bare in h.structs for h in self.headers):
+                return bare
+            found = next((h.types[bare] for h in self.headers if bare in h.types), None)
+            if found is None:
+                break
+            name = found
+        return type_
 
     def bind(self, node: Node, value: Any, reference: bool = False) -> None:
         """``auto [a, b] = value``."""
@@ -230,6 +260,11 @@ class Expressions(Calls):
         items = [self.evaluate(child) for child in (value.named_children if value is not None else ())]
         if type_.endswith("PipelineState") or "PipelineState" in type_:
             return State(self.stages_for(type_), 0, 0)
+        if type_.rsplit("::", 1)[-1] in ("true_type", "false_type"):
+            return type_.endswith("true_type")
+        match = re.fullmatch(r"(?:\w+::)*bool_constant<(\w+)>", type_)
+        if match:
+            return self.lookup(match.group(1))
         if not items:
             # A default-constructed constant: ``K_BLOCK_MAX{}``.
             return self.lookup(type_) if re.fullmatch(r"\w+", type_) else Unknown(type_)
@@ -342,6 +377,8 @@ class Expressions(Calls):
         return None
 
     def eval_field_expression(self, node: Node) -> Any:
+        if "thread" in self.knobs and self.text(node) == "threadIdx.x":
+            return self.knobs["thread"]
         target = self.evaluate(node.child_by_field_name("argument"))
         name = text_of(node.child_by_field_name("field"))
         if isinstance(target, Struct):

@@ -8,13 +8,14 @@ that the reader sees what was assumed and can decide otherwise by ``--decide``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tree_sitter import Node
 
 from warpglass.cuda.grammar import text_of
 from warpglass.cutlass.expressions import Expressions
+from warpglass.cutlass.flags import FLAGS
 from warpglass.cutlass.structure import Function, Header
 from warpglass.cutlass.values import BarrierRef, Closure, Op, State, Struct, Unknown, guess, stages_of
 
@@ -42,6 +43,12 @@ class Stream:
     ops: list[Op] = field(default_factory=list)
     decisions: dict[tuple[str, int], Decision] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    flags: dict[str, Decision] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+
+    def decided(self) -> tuple[Decision, ...]:
+        """Every condition and switch that was assumed."""
+        return (*self.decisions.values(), *self.flags.values())
 
 
 class Stop(Exception):
@@ -80,13 +87,15 @@ class Interpreter(Expressions):
         self.scopes: list[dict[str, Any]] = [{}]
         self.computing: set[str] = set()
         self.fetched = 0
+        self.line = 0
+        self.naming = 0
 
     # ---------------------------------------------------------------- the record
     def emit(self, op: Op) -> None:
         """Add an operation of the present header."""
         if len(self.stream.ops) >= _MAX_OPS:
             raise Stop("too many operations")
-        self.stream.ops.append(Op(op.kind, op.pipe, op.stage, op.phase, op.n, self.header, op.line, op.text))
+        self.stream.ops.append(replace(op, header=self.header))
 
     def text(self, node: Node | None) -> str:
         """The source text of a node on one line."""
@@ -95,6 +104,15 @@ class Interpreter(Expressions):
     def stages_for(self, text: str) -> int:
         """Stages of the pipeline that ``text`` names."""
         return stages_of(text.lower(), self.knobs)
+
+    def flag(self, name: str) -> bool | None:
+        """The value of a switch by its name: as decided, else as it usually is, which is recorded."""
+        if name in self.decide:
+            return self.decide[name]
+        if name not in FLAGS:
+            return None
+        self.stream.flags.setdefault(name, Decision(self.header, self.line, name, FLAGS[name]))
+        return FLAGS[name]
 
     def size_of(self) -> int:
         """A size that only an instantiation would tell: k-blocks of a tile."""
@@ -165,6 +183,7 @@ class Interpreter(Expressions):
         if node is None:
             return
         self.steps += 1
+        self.line = node.start_point.row + 1
         if self.steps > _MAX_STEPS:
             raise Stop("too many steps")
         handler = getattr(self, f"do_{node.type}", None)
@@ -209,6 +228,8 @@ class Interpreter(Expressions):
         text = self.text(value_node)
         if loop and "is_valid" in text:
             self.fetched += 1
+            if self.fetched <= self.knobs["O"]:
+                self.emit(Op("tile", line=self.line))
             return self.fetched <= self.knobs["O"]
         value = self.evaluate(value_node) if value_node is not None else True
         if isinstance(value, bool | int):
@@ -262,6 +283,7 @@ class Interpreter(Expressions):
         unknown = 0
         if first and condition is not None and "is_valid" in self.text(condition):
             self.fetched += 1
+            self.emit(Op("tile", line=self.line))
         while True:
             if not first:
                 value = None

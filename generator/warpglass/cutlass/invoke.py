@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tree_sitter import Node
 
 from warpglass.cuda.grammar import text_of
 from warpglass.cutlass.calls import free_call, method_call
-from warpglass.cutlass.values import BarrierRef, Closure, Op, Pipe, State, Unknown, guess
+from warpglass.cutlass.flags import TURNS, WORK
+from warpglass.cutlass.values import BarrierRef, Closure, Op, Pipe, State, Struct, Unknown, guess
 
 if TYPE_CHECKING:
+    from warpglass.cutlass.interpret import Stream
     from warpglass.cutlass.structure import Function, Header
 
 __all__ = ["Calls"]
@@ -35,14 +38,19 @@ class Calls:
     headers: tuple[Header, ...]
     knobs: dict[str, int]
     roles: dict[str, str]
+    decide: dict[str, bool]
     scopes: list[dict[str, Any]]
     header: str
     computing: set[str]
     last_barrier: BarrierRef | None
+    naming: int
+    stream: Stream
 
     if TYPE_CHECKING:
 
         def emit(self, op: Op) -> None: ...
+        def flag(self, name: str) -> bool | None: ...
+        def assign(self, name: str, value: Any) -> None: ...
         def text(self, node: Node | None) -> str: ...
         def execute(self, node: Node | None) -> None: ...
         def functions(self, name: str) -> list[Function]: ...
@@ -71,7 +79,7 @@ class Calls:
         name, template = self.callee(callee)
         value = self.known(name)
         if isinstance(value, Closure):
-            return self.call_closure(value, args)
+            return self.call_named(name, value, args, node.start_point.row + 1)
         if callee.type == "lambda_expression":
             return self.call_closure(self.evaluate(callee), args)
         if name.rsplit("::", 1)[-1] in ("for_each", "transform_apply"):
@@ -80,16 +88,44 @@ class Calls:
             return template[0]
         if name in ("int", "uint32_t", "int32_t", "uint64_t", "bool", "uint16_t", "static_cast") and args:
             return args[0]
-        if "NamedBarrier" in name and "::" in name:
-            text = re.sub(r"\s+", "", ",".join(text_of(a) for a in argument_nodes))
+        bare = name.rsplit("::", 1)[-1]
+        if ("NamedBarrier" in name and "::" in name) or bare.startswith("named_barrier_"):
             kind = "sync" if name.endswith(("sync", "arrive_and_wait")) else "barrive"
-            self.emit(Op(kind, text[:60], line=node.start_point.row + 1))
+            self.named_barrier(kind, argument_nodes, node)
             return Unknown(name)
         functions = self.candidates(name, len(args))
         if functions:
-            return self.call_function(functions, args)
+            return self.call_function(functions, args, argument_nodes)
+        if bare in TURNS and bare != name:
+            self.emit(Op(TURNS[bare], name.rsplit("::", 2)[-2][:60], line=node.start_point.row + 1))
+            return Unknown(name)
         known, value = free_call(self, name, template, args, node)  # type: ignore[arg-type]
         return value if known else Unknown(name[:60])
+
+    def call_named(self, name: str, closure: Closure, args: Sequence[Any], line: int) -> Any:
+        """Call a local lambda; one that only wraps a method of a pipeline says the line of its caller."""
+        start = len(self.stream.ops)
+        value = self.call_closure(closure, args)
+        if name in ("consumer_wait", "consumer_release", "producer_acquire"):
+            self.stream.ops[start:] = [replace(op, line=line) for op in self.stream.ops[start:]]
+        return value
+
+    def named_barrier(self, kind: str, nodes: Sequence[Node], node: Node) -> None:
+        """Record a call on a named barrier: ``pipe`` is the name of its id, with what is added to it."""
+        text = re.sub(r"\s+", "", ",".join(text_of(a) for a in nodes))
+        names = re.findall(r"::(k?[A-Z]\w*|[A-Z]\w*)\b(?!::)(?!\()", text_of(nodes[-1])) if nodes else []
+        offset = self.barrier_offset(nodes[-1]) if nodes else 0
+        name = (names[-1] + (f"{offset:+d}" if offset else "")) if names else text
+        self.emit(Op(kind, name[:60], line=node.start_point.row + 1, text=text[:120]))
+
+    def barrier_offset(self, node: Node) -> int:
+        """What an id adds to the enumerator that it names; 0 where that is not known."""
+        self.naming += 1
+        try:
+            value = self.evaluate(node)
+        finally:
+            self.naming -= 1
+        return value if isinstance(value, int) else 0
 
     def callee(self, node: Node) -> tuple[str, list[Any]]:
         """(name, template arguments) of what is called."""
@@ -121,9 +157,16 @@ class Calls:
         ]
         return sorted(found, key=lambda f: (f.header != self.header, len(f.params) - count))
 
-    def call_function(self, functions: Sequence[Function], args: Sequence[Any]) -> Any:
+    def call_function(
+        self,
+        functions: Sequence[Function],
+        args: Sequence[Any],
+        nodes: Sequence[Node] = (),
+        members: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call the first of ``functions``; integers that are passed by reference come back changed."""
         function = functions[0]
-        scope: dict[str, Any] = {}
+        scope: dict[str, Any] = dict(members or {})
         for position, (type_, name, reference) in enumerate(function.params):
             value = (
                 args[position] if position < len(args) else dict(function.defaults).get(name, Unknown(name))
@@ -132,7 +175,13 @@ class Calls:
                 made = guess(name, self.knobs, type_)
                 value = made if isinstance(made, State | Pipe | int) else value
             scope[name] = value.copy() if isinstance(value, State) and not reference else value
-        return self.enter(function, scope)
+        given = dict(scope)
+        result = self.enter(function, scope)
+        for (_, name, reference), node in zip(function.params, nodes, strict=False):
+            changed = isinstance(scope.get(name), int) and scope[name] != given.get(name)
+            if reference and changed and node.type == "identifier":
+                self.assign(text_of(node), scope[name])
+        return result
 
     def method(self, callee: Node, argument_nodes: Sequence[Node], args: Sequence[Any], node: Node) -> Any:
         target_node = callee.child_by_field_name("argument")
@@ -143,9 +192,16 @@ class Calls:
         known, value = method_call(self, target, path, name, args, node)  # type: ignore[arg-type]
         if known:
             return value
+        if name in WORK and re.search(r"softmax|updater", path, re.I):
+            self.emit(Op(WORK[name], line=node.start_point.row + 1))
+            return Unknown(f"{path}.{name}"[:80])
         functions = self.candidates(name, len(args))
+        if isinstance(target, Struct) and target.members:
+            mine = [f for f in functions if f.owner.split("<")[0] == target.path]
+            if mine:
+                return self.call_function(mine, args, argument_nodes, target.members)
         if functions and not isinstance(target, State | Pipe):
-            return self.call_function(functions, args)
+            return self.call_function(functions, args, argument_nodes)
         if isinstance(target, Closure):
             return self.call_closure(target, args)
         if path.startswith("collective_") and name in _COLLECTIVE:

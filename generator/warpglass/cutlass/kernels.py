@@ -92,7 +92,5 @@ def role_streams(
         run = Interpreter((kernel, *others), knobs, roles, decide)
         run.run(function)
         stream = run.stream
-        streams.append(
-            RoleStream(name, tuple(stream.ops), tuple(stream.decisions.values()), tuple(stream.notes))
-        )
+        streams.append(RoleStream(name, tuple(stream.ops), stream.decided(), tuple(stream.notes)))
     return tuple(streams)

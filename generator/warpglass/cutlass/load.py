@@ -66,8 +66,12 @@ def parse(
     kernel_layer: tuple[str, bytes] | None = None,
     knobs: Mapping[str, int] | None = None,
     decide: Mapping[str, bool] | None = None,
+    helpers: Sequence[tuple[str, bytes]] = (),
 ) -> PipelineModel:
-    """Parse and run ``files`` (name, content). Never raises: notes say what was not found."""
+    """Parse and run ``files`` (name, content). Never raises: notes say what was not found.
+
+    ``helpers`` are headers that the files include: calls are followed into them, no more.
+    """
     headers = [parse_header(content, name) for name, content in files]
     kinds = {header.name: header_kind(header) for header in headers}
     if kernel_layer is not None:
@@ -81,13 +85,22 @@ def parse(
         for kind in ("mainloop", "kernel", "epilogue")
     }
     mainloop, kernel, epilogue = by_kind["mainloop"], by_kind["kernel"], by_kind["epilogue"]
+    mains = [h for h in headers if kinds[h.name] == "mainloop"]
+    included = [parse_header(content, name) for name, content in helpers]
     streams: dict[str, tuple[RoleStream, ...]] = {}
     if mainloop is not None:
-        streams["mainloop"] = collective_streams(mainloop, values, decide)
+        # An attention kernel may have its loads in one header and its MMAs in another.
+        streams["mainloop"] = tuple(
+            stream
+            for header in mains
+            for stream in collective_streams(
+                header, values, decide, [*(h for h in mains if h is not header), *included]
+            )
+        )
     if epilogue is not None:
-        streams["epilogue"] = collective_streams(epilogue, values, decide)
+        streams["epilogue"] = collective_streams(epilogue, values, decide, included)
     if kernel is not None:
-        others = [h for h in (mainloop, epilogue) if h is not None]
+        others = [*(h for h in (*mains, epilogue) if h is not None), *included]
         streams["kernel"] = role_streams(kernel, others, values, decide)
         if not streams["kernel"]:
             notes.append(f"{kernel.name}: no operator() with roles was found")
@@ -105,7 +118,7 @@ def parse(
             )
     for group in streams.values():
         notes += [f"{stream.role}: {note}" for stream in group for note in stream.notes]
-    derived = derive(mainloop, kernel, streams)
+    derived = derive(mainloop, kernel, streams, "\n".join(h.text for h in mains))
     if derived.family is None and headers:
         notes.append("no schedule is simulated: " + "; ".join(derived.reasons))
     findings = lint(streams, mainloop, values) if streams else ()

@@ -50,7 +50,7 @@ def raw_uses(header: Header) -> list[RawUse]:
                 if method not in _METHODS or "bar" not in target.lower():
                     continue
                 lane, depth = "all", 0
-                parent = node.parent
+                child, parent = node, node.parent
                 while parent is not None and parent != function.body:
                     if parent.type in ("for_statement", "while_statement", "do_statement", "for_range_loop"):
                         depth += 1
@@ -58,7 +58,9 @@ def raw_uses(header: Header) -> list[RawUse]:
                         condition = " ".join(text_of(parent.child_by_field_name("condition")).split())
                         if lane == "all" and _ROLE.search(condition):
                             lane = condition.removeprefix("(").removesuffix(")")[:100]
-                    parent = parent.parent
+                            if child == parent.child_by_field_name("alternative"):
+                                lane = f"not ({lane})"
+                    child, parent = parent, parent.parent
                 barrier = re.sub(r"\[.*", "", target.lstrip("&*("), flags=re.DOTALL)[:60]
                 found.append(
                     RawUse(function.name, lane, depth, _METHODS[method], barrier, node.start_point.row + 1)

@@ -26,6 +26,9 @@ KNOBS: Mapping[str, int] = {"S": 4, "K": 6, "O": 2, "KB": 4, "A": 2, "SS": 2, "S
                               "SF_BUFFERS_PER_TILE_K": 4, "AccPromotionInterval": 2,
                               "StagesPerTile": 2}  # fmt: skip
 
+#: Warpgroup, thread and its number among the consumers.
+FIRST_CONSUMER: Mapping[str, int] = {"wg": 1, "thread": 128, "thread_idx": 0, "work_idx": 0}
+
 _OWN = re.compile(
     r"producer_acquire|producer_commit|consumer_wait|consumer_release|producer_tail|consumer_test_wait"
 )
@@ -82,18 +85,22 @@ def run_function(
     run = Interpreter(headers, knobs, decide=decide)
     run.run(function, dict(states or {}))
     stream = run.stream
-    return RoleStream(
-        role or function.name, tuple(stream.ops), tuple(stream.decisions.values()), tuple(stream.notes)
-    )
+    return RoleStream(role or function.name, tuple(stream.ops), stream.decided(), tuple(stream.notes))
 
 
 def collective_streams(
-    header: Header, knobs: Mapping[str, int] = KNOBS, decide: Mapping[str, bool] | None = None
+    header: Header,
+    knobs: Mapping[str, int] = KNOBS,
+    decide: Mapping[str, bool] | None = None,
+    helpers: Sequence[Header] = (),
 ) -> tuple[RoleStream, ...]:
     """A stream for each role function of a collective: load, load_tail, mma, mma_tail, store, transform …"""
     found = []
+    if re.search(r"softmax|attention_updater", header.text, re.I):
+        # The first warpgroup of an attention kernel's consumers: it takes the first turn at the tensor core.
+        knobs = {**FIRST_CONSUMER, **knobs}
     for function in role_functions(header):
-        found.append(run_function((header,), function, knobs, decide))
+        found.append(run_function((header, *helpers), function, knobs, decide))
     return tuple(found)
 
 

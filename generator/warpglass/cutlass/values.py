@@ -77,7 +77,8 @@ class Op:
     """One operation of a stream: what, at which pipe or barrier and stage, where in which header.
 
     ``kind`` is acquire, expect, copy, commit, wait, release, tail, mma, wgwait, sync, barrive, barrier_wait,
-    barrier_arrive, order_wait, order_arrive, store, store_wait, advance or call.
+    barrier_arrive, order_wait, order_arrive, store, store_wait, softmax, rescale, tile, advance or call;
+    ``count`` is how often the state of the operation has been advanced.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class Op:
     header: str = ""
     line: int = 0
     text: str = ""
+    count: int = -1
 
 
 _MAINLOOP_COUNTS = ("k_tile_count", "k_tiles", "num_k_tiles", "n_block_max", "n_block_count",
@@ -121,6 +123,14 @@ def guess(name: str, knobs: Mapping[str, int], type_: str = "") -> Any:
         ("params", "pipelines", "storage", "_s")
     ):
         return Pipe(plain_pipe(last), type_)
+    if low.startswith(("n_block_min", "n_block_new_min", "swa_begin_")):
+        return 0
+    if low.startswith("swa_end_"):
+        return -1
+    if low in ("kv_tile_idx_count", "num_kv_tiles"):
+        return knobs["K"]
+    if low in ("thread_idx", "work_idx") and low in knobs:
+        return knobs[low]
     if low in ("pipelineasyncmmastages", "k_pipe_mmas"):
         return 1
     if low in ("stages", "k_pipe_max", "numstages", "kstages"):

@@ -7,6 +7,7 @@ before P·V of the last one), the turns of the warpgroups at the tensor core, an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from warpglass.cutlass import build as b
@@ -176,9 +177,12 @@ def _consumer(g: int) -> list[b.Node]:
     return [*start, b.loop("o", "O", tile)]
 
 
-def attention_program(title: str = "") -> b.Node:
-    """The forward program with all its modes as knobs. ``S`` stages each for K and V."""
-    defaults = {"S": 2, "O": 2, "X": 3, "EC": 6, "ES": 4}
+def attention_program(title: str = "", modes: Mapping[str, int] | None = None) -> b.Node:
+    """The forward program with all its modes as knobs. ``S`` stages each for K and V.
+
+    ``modes`` are the defaults of ``ov``, ``sb`` and ``vt`` that a header decides.
+    """
+    defaults = {"S": 2, "O": 2, "X": 3, "EC": 6, "ES": 4, **(modes or {})}
     names = ["N", "S", "O", "W", "ov", "sb", "vt", "L", "X", "MQ", "MP", "SM", "RS", "TR", "i", "EC", "ES"]
     lanes = [b.lane("Producer", "mainloop load", _producer())]
     lanes += [b.lane(f"WG{g + 1}", "MMA and softmax", _consumer(g), on=[">", "W", g]) for g in range(3)]
