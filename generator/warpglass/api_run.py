@@ -65,7 +65,7 @@ def run(
     infos = describe_params(function, cuda_source)
     given = _given(infos, args)
     launch = replace(launch, args={**launch.args, **given}, cooperative=cooperative or launch.cooperative)
-    chosen_options = options if options is not None else RunOptions(seed=seed)
+    chosen_options = options if options is not None else RunOptions(seed=seed, sample=False)
     return execute(module, function, launch, options=chosen_options)
 
 

@@ -103,6 +103,7 @@ def _execute(module: Module, plan: PlannedLaunch, options: ReportOptions) -> Run
         max_warp_instructions=options.max_warp_instructions,
         trace_blocks=(),
         value_budget=0,
+        sample=False,
     )
     return execute(module, plan.function, plan.launch, options=limits)
 

@@ -30,7 +30,14 @@ def run_options(options: ReportOptions, launch: Launch) -> RunOptions:
         max_warp_instructions=options.max_warp_instructions,
         trace_blocks=options.traced_blocks(launch.blocks),
         value_budget=options.value_budget,
+        # What is compared afterwards must lie in memory.
+        sample=not _references(options),
     )
+
+
+def _references(options: ReportOptions) -> list[str]:
+    """Arrays that buffers are compared with; a share of the roof is no array."""
+    return [text for text in options.expect if not text.strip().endswith("%")]
 
 
 def execute_unit(
@@ -92,7 +99,7 @@ def _expected(
     unit: CodeUnit, function: ptx.Function, launch: Launch, result: RunResult, options: ReportOptions
 ) -> RunResult:
     """The result with a finding for every buffer that is not as expected."""
-    references = [text for text in options.expect if not text.strip().endswith("%")]
+    references = _references(options)
     if not references or not result.complete:
         return result
     expected = [(name, load_reference(path)) for name, path in map(parse_expectation, references)]

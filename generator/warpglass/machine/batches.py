@@ -120,6 +120,7 @@ def run_all(
             if machine.run(TURN):
                 machine.races.finish(machine)
                 executed += machine.B
+                run.blocks_done = executed
                 run.arena.clear(area.shared_at, area.shared_size)
                 run.arena.clear(area.local_at, area.local_size)
                 free.append(area)

@@ -15,6 +15,7 @@ from warpglass.machine.launch import Launch
 from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.program import Program
+from warpglass.machine.ptx_affine import why_not_affine
 from warpglass.machine.ptx_dataflow import report_static
 from warpglass.machine.ptx_layout import ModuleLayout, called_names, fill_globals, lay_out
 from warpglass.machine.ptx_program import lower_program, shared_unit, stack_need
@@ -22,6 +23,7 @@ from warpglass.machine.regions import MemoryLimitError, Region
 from warpglass.machine.result import Buffer, RunResult, Stop
 from warpglass.machine.run_state import RunState
 from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.sampled_run import sampled_run
 from warpglass.machine.trace import Tracer
 from warpglass.ptx.model import Function, Module, SpecialRegister
 
@@ -68,13 +70,24 @@ def execute(
 ) -> RunResult:
     """Run ``kernel`` of ``module`` as ``launch`` says.
 
-    Raises :class:`LaunchError` for a launch that does not fit; whatever the kernel does wrong is a finding or
-    a stop in the result.
+    A grid beyond the instruction budget is sampled where that is proven to give the same counts (see
+    :mod:`warpglass.machine.sampling`). Raises :class:`LaunchError` for a launch that does not fit; whatever
+    the kernel does wrong is a finding or a stop in the result.
     """
     options = options or RunOptions()
-    if isinstance(kernel, str):
-        kernel = find_kernel(module, kernel)
-    _check_launch(launch, kernel)
+    entry = find_kernel(module, kernel) if isinstance(kernel, str) else kernel
+    _check_launch(launch, entry)
+    sampled = sampled_run(
+        launch,
+        options,
+        len(entry.instructions),
+        lambda: why_not_affine(entry),
+        lambda chosen: _execute(module, entry, launch, chosen),
+    )
+    return sampled if sampled is not None else _execute(module, entry, launch, options)
+
+
+def _execute(module: Module, kernel: Function, launch: Launch, options: RunOptions) -> RunResult:
     arena = Arena(Layout(module.address_size), options.memory_limit)
     layout = lay_out(module, kernel, arena)
     arguments = bind(kernel, launch, arena, options.seed)

@@ -109,16 +109,16 @@ class Findings:
             pc=pc,
         )
 
-    def budget(self, m: Machine, message: str, group: Group) -> None:
-        """The instruction budget is used up."""
+    def budget(self, m: Machine, message: str, group: Group, severity: str = "critical") -> None:
+        """The instruction budget is used up: by an endless loop, or by a grid with more work than that."""
         pc = min(group.pc, m.size - 1)
         lane = int(group.sel.flat[0]) if group.sel.count else None
         self.add(
             m,
             "budget",
             kind="budget",
-            severity="critical",
-            category="divergence",
+            severity=severity,
+            category="divergence" if severity == "critical" else "launch",
             message=message,
             pc=pc,
             lane=lane,

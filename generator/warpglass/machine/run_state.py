@@ -48,6 +48,8 @@ class RunState:
         self.tracer = tracer
         self.counters = Counters(program.size)
         self.issued = 0
+        #: Blocks of batches that came to their end.
+        self.blocks_done = 0
         #: Counts stores and atomics that changed something, so that a repeated state means a standstill.
         self.mutations = 0
         #: Instructions that read made-up buffer content, with the buffer's name.

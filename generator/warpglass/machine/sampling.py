@@ -2,9 +2,10 @@
 
 Where every branch and every address is affine in the block index, each comparison holds on a half-space of
 the grid. A box of blocks whose corners take the same path therefore takes it everywhere: a half-space that
-holds (or misses) all corners holds (or misses) the box. Boxes whose corners differ are cut in two. What the
-proof leaves open, wrap-around of 32-bit numbers and the alignment of addresses, is guarded by the corners'
-neighbours and by blocks inside: one that differs makes the box be cut, too.
+holds (or misses) all corners holds (or misses) the box. Boxes whose corners differ are cut in two, where the
+blocks begin to differ. What the proof leaves open, wrap-around of 32-bit numbers and the alignment of
+addresses, is guarded by the corners' neighbours and by blocks inside: one that differs makes the box be cut,
+too. Blocks are the same if their counts and their findings are.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def sample_grid(grid: Dim3, run_block: Callable[[int], RunResult]) -> Sampled | 
             if all(_same(first, run(at)) for at in _probes(box)):
                 classes.append(box)
             else:
-                boxes.extend(_halves(box))
+                boxes.extend(_parts(box, run))
     except _TooManyError:
         return None
     classes.sort(key=lambda c: (c.low[2], c.low[1], c.low[0]))
@@ -104,7 +105,9 @@ class _TooManyError(Exception):
 
 
 def _same(a: RunResult, b: RunResult) -> bool:
-    return all(np.array_equal(a.counters[name], b.counters[name]) for name in a.counters)
+    return all(np.array_equal(a.counters[name], b.counters[name]) for name in a.counters) and (
+        [(f.kind, f.pc, f.count) for f in a.findings] == [(f.kind, f.pc, f.count) for f in b.findings]
+    )
 
 
 def _probes(box: BlockClass) -> list[Low]:
@@ -126,13 +129,45 @@ def _probes(box: BlockClass) -> list[Low]:
     return list(points)
 
 
-def _halves(box: BlockClass) -> list[BlockClass]:
+def _parts(box: BlockClass, run: Callable[[Low], RunResult]) -> list[BlockClass]:
+    """A box in two: between two neighbours on an edge that differ, else in the middle of the longest axis."""
     extents = [high - low for low, high in zip(box.low, box.high, strict=True)]
-    axis = int(np.argmax(extents))
-    middle = box.low[axis] + extents[axis] // 2
+    edges = {axis: _differing(box, axis, run) for axis in range(3) if extents[axis]}
+    axis = max(edges, key=lambda a: (len(edges[a]), extents[a]))
+    if edges[axis]:
+        last = _last_alike(edges[axis][0], axis, box.high[axis], run)
+    else:
+        axis = int(np.argmax(extents))
+        last = box.low[axis] + extents[axis] // 2
     upper, lower = list(box.high), list(box.low)
-    upper[axis], lower[axis] = middle, middle + 1
+    upper[axis], lower[axis] = last, last + 1
     return [
         BlockClass(box.low, (upper[0], upper[1], upper[2])),
         BlockClass((lower[0], lower[1], lower[2]), box.high),
     ]
+
+
+def _moved(at: Low, axis: int, to: int) -> Low:
+    place = [*at]
+    place[axis] = to
+    return place[0], place[1], place[2]
+
+
+def _differing(box: BlockClass, axis: int, run: Callable[[Low], RunResult]) -> list[Low]:
+    """Low ends of the edges along ``axis`` whose two ends differ."""
+    across = [sorted({low, high}) for low, high in zip(box.low, box.high, strict=True)]
+    across[axis] = [box.low[axis]]
+    corners = [(x, y, z) for x in across[0] for y in across[1] for z in across[2]]
+    return [at for at in corners if not _same(run(at), run(_moved(at, axis, box.high[axis])))]
+
+
+def _last_alike(at: Low, axis: int, high: int, run: Callable[[Low], RunResult]) -> int:
+    """The last place along ``axis`` that is like ``at`` with its neighbour unlike, by bisection."""
+    first, alike, unlike = run(at), at[axis], high
+    while unlike - alike > 1:
+        middle = (alike + unlike) // 2
+        if _same(first, run(_moved(at, axis, middle))):
+            alike = middle
+        else:
+            unlike = middle
+    return alike

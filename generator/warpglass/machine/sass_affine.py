@@ -1,18 +1,18 @@
 """Whether the control flow and the addresses of SASS code are affine in the block index.
 
-A forward data-flow over the control-flow graph. A register is *uniform* (the same for every block),
-*affine* (a block-independent part plus block-independent multiples of the block index), or *free* (loaded, a
-clock, a product of two affine values …). Minima, maxima and selections of affine values count as affine: a
-comparison with one is a few comparisons with affine values. Branches and addresses that depend on uniform
-and affine values only are decided by comparisons that are monotone along each axis of the grid; see
-:mod:`warpglass.machine.sampling` for what follows.
+A forward data-flow over the control-flow graph, with the classes of :mod:`warpglass.machine.affine`. Minima,
+maxima and selections of affine values count as affine: a comparison with one is a few comparisons with affine
+values. Branches and addresses that depend on uniform and affine values only are decided by comparisons that
+are monotone along each axis of the grid; see :mod:`warpglass.machine.sampling` for what follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from warpglass.flow.graph import Block
 from warpglass.flow.sass import sass_cfg
+from warpglass.machine.affine import AFFINE, FREE, UNIFORM_VALUE, entry_classes
 from warpglass.sass.defuse import PREDICATE, UNIFORM, DefUse, defuse
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import (
@@ -27,8 +27,6 @@ from warpglass.sass.operands import (
 )  # fmt: skip
 
 __all__ = ["why_not_affine"]
-
-UNIFORM_VALUE, AFFINE, FREE = 0, 1, 2
 
 ClassOf = Callable[[Operand], int]
 
@@ -121,20 +119,14 @@ def why_not_affine(function: Function, sm: int) -> str | None:
     if calls is not None:
         return f"line {calls.line}: {calls.text} calls a function"
     cfg = sass_cfg(function)
-    entry: dict[int, dict[int, int]] = {0: {}}
-    work = [0]
-    while work:
-        index = work.pop()
-        block = cfg.blocks[index]
-        state = _State(entry[index])
+
+    def through(block: Block, classes: Mapping[int, int]) -> Mapping[int, int]:
+        state = _State(classes)
         for instruction, use in code[block.start : block.end]:
             state.step(instruction, use)
-        for successor in block.successors:
-            known = entry.get(successor)
-            joined = dict(state.classes) if known is None else _joined(known, state.classes)
-            if joined != known:
-                entry[successor] = joined
-                work.append(successor)
+        return state.classes
+
+    entry = entry_classes(cfg, through)
     for index, classes in sorted(entry.items()):
         block = cfg.blocks[index]
         state = _State(classes)
@@ -144,10 +136,6 @@ def why_not_affine(function: Function, sm: int) -> str | None:
                 return problem
             state.step(instruction, use)
     return None
-
-
-def _joined(a: Mapping[int, int], b: Mapping[int, int]) -> dict[int, int]:
-    return {r: max(a.get(r, UNIFORM_VALUE), b.get(r, UNIFORM_VALUE)) for r in (*a, *b)}
 
 
 def _problem(instruction: Instruction, use: DefUse, state: _State) -> str | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from warpglass.errors import LaunchError
 from warpglass.machine.arguments import bind, write_arguments
 from warpglass.machine.execute import MAX_SLOTS, batch_size, result_of, run_all
@@ -15,7 +13,7 @@ from warpglass.machine.regions import Region
 from warpglass.machine.result import RunResult
 from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.runoptions import RunOptions
-from warpglass.machine.sampling import sample_grid
+from warpglass.machine.sampled_run import sampled_run
 from warpglass.machine.sass_affine import why_not_affine
 from warpglass.machine.sass_constants import ConstantBanks, DataSections, bank0_layout
 from warpglass.machine.sass_program import code_bases, lower_sass, shared_unit
@@ -42,52 +40,19 @@ def execute_sass(
     the kernel does wrong is a finding or a stop in the result.
     """
     options = options or RunOptions()
-    sampled = _sampled(module, signature, launch, options) if options.sample else None
-    return sampled if sampled is not None else _execute(module, signature, launch, options)
-
-
-def _sampled(module: Module, signature: Signature, launch: Launch, options: RunOptions) -> RunResult | None:
-    """The run of one block of each class, scaled; None where sampling is not needed or not allowed."""
     kernel = next((f for f in module.functions if f.name == signature.name), None)
-    most = launch.blocks * launch.warps_per_block * len(kernel.instructions if kernel is not None else ())
-    if kernel is None or options.only_blocks is not None or most < options.max_warp_instructions // 8:
-        return None
-    if launch.cluster != (1, 1, 1) or launch.cooperative:
-        return None
-    if why_not_affine(kernel, _number(module.arch or kernel.arch)) is not None:
-        return None
-
-    def block(linear: int) -> RunResult:
-        traced = tuple(b for b in options.trace_blocks if b == linear)
-        return _execute(
-            module,
-            signature,
+    if kernel is not None:
+        number = _number(module.arch or kernel.arch)
+        sampled = sampled_run(
             launch,
-            replace(options, only_blocks=(linear,), trace_blocks=traced, keep_buffers=False),
+            options,
+            len(kernel.instructions),
+            lambda: why_not_affine(kernel, number),
+            lambda chosen: _execute(module, signature, launch, chosen),
         )
-
-    first = block(0)
-    if first.counts["warp_executed"] * launch.blocks <= options.max_warp_instructions:
-        return None
-    found = sample_grid(launch.grid, block)
-    if found is None:
-        return None
-    classes = [{"low": list(c.low), "high": list(c.high), "blocks": c.count} for c in found.classes]
-    run = found.runs[0]
-    return replace(
-        run,
-        complete=True,
-        blocks_executed=found.executed,
-        counters=found.counters(),
-        active_histogram=found.histogram(),
-        findings=tuple(f for r in found.runs for f in r.findings),
-        traces=tuple(t for r in found.runs for t in r.traces),
-        assumptions=(
-            *run.assumptions,
-            "counts are scaled from one block of each class; the contents of buffers are not kept",
-        ),
-        scaled={"classes": classes, "executed": found.executed},
-    )
+        if sampled is not None:
+            return sampled
+    return _execute(module, signature, launch, options)
 
 
 def _execute(module: Module, signature: Signature, launch: Launch, options: RunOptions) -> RunResult:

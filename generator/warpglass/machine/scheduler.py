@@ -298,12 +298,19 @@ class Machine(State):
         pc = min(group.pc, self.size - 1)
         line = self.program.lines[pc]
         what = (
-            f"the budget of {state.issue_limit} warp instructions"
+            f"the budget of {state.issue_limit:,} warp instructions"
             if state.issued > state.issue_limit
-            else f"the budget of {state.round_limit} scheduler rounds"
+            else f"the budget of {state.round_limit:,} scheduler rounds"
         )
-        message = f"stopped at line {line}: {what} is used up; the kernel may loop without end"
-        self.findings.budget(self, message, group)
+        if state.blocks_done:
+            blocks = f"{state.blocks_done:,} of {state.launch.blocks:,} blocks"
+            message = (
+                f"stopped at line {line}: {what} is used up; {blocks} came to their end, the rest did not"
+            )
+            self.findings.budget(self, message, group, "warning")
+        else:
+            message = f"stopped at line {line}: {what} is used up; the kernel may loop without end"
+            self.findings.budget(self, message, group)
         raise StopRun(Stop("budget", message, pc, line))
 
     def stop(self, kind: str, message: str, pc: int) -> None:

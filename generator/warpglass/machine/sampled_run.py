@@ -1,0 +1,91 @@
+"""One run for a whole grid of which only a few blocks are executed, for any instruction set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from warpglass.machine.launch import Launch
+from warpglass.machine.result import Finding, RunResult
+from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.sampling import Sampled, sample_grid
+
+__all__ = ["sampled_run"]
+
+#: Sums of a whole grid that columns of 64 bits hold with room to spare.
+MOST_COUNT = 1 << 60
+
+
+def sampled_run(
+    launch: Launch,
+    options: RunOptions,
+    instructions: int,
+    why_not: Callable[[], str | None],
+    execute: Callable[[RunOptions], RunResult],
+) -> RunResult | None:
+    """The run of one block of each class, scaled; None where sampling is not needed or not allowed.
+
+    ``instructions`` is the length of the code, ``why_not`` what forbids sampling in words, ``execute`` runs
+    the blocks that the options name.
+    """
+    most = launch.blocks * launch.warps_per_block * instructions
+    if not options.sample or options.only_blocks is not None or most < options.max_warp_instructions // 8:
+        return None
+    if launch.cluster != (1, 1, 1) or launch.cooperative or why_not() is not None:
+        return None
+
+    def block(linear: int) -> RunResult:
+        traced = tuple(b for b in options.trace_blocks if b == linear)
+        return execute(
+            replace(options, only_blocks=(linear,), trace_blocks=traced, keep_buffers=False, sample=False)
+        )
+
+    first = block(0)
+    if first.counts["warp_executed"] * launch.blocks <= options.max_warp_instructions:
+        return None
+    if max(first.counts.values()) * launch.blocks >= MOST_COUNT:
+        return None
+    found = sample_grid(launch.grid, block)
+    return None if found is None else _scaled(found, [block(b) for b in _others(found, launch, options)])
+
+
+def _others(found: Sampled, launch: Launch, options: RunOptions) -> list[int]:
+    """Blocks whose steps were asked for and that stand for no class."""
+    x, y, _ = launch.grid
+    lows = {c.low[0] + x * (c.low[1] + y * c.low[2]) for c in found.classes}
+    return [b for b in dict.fromkeys(options.trace_blocks) if b not in lows and 0 <= b < launch.blocks]
+
+
+def _scaled(found: Sampled, traced: Sequence[RunResult]) -> RunResult:
+    classes = [{"low": list(c.low), "high": list(c.high), "blocks": c.count} for c in found.classes]
+    run = found.runs[0]
+    traces = [t for r in (*found.runs, *traced) for t in r.traces]
+    executed = found.executed + len(traced)
+    return replace(
+        run,
+        complete=True,
+        blocks_executed=executed,
+        counters=found.counters(),
+        active_histogram=found.histogram(),
+        findings=_findings(found),
+        traces=tuple(sorted(traces, key=lambda t: (t.block[2], t.block[1], t.block[0]))),
+        assumptions=(
+            *run.assumptions,
+            "counts are scaled from one block of each class; the contents of buffers are not kept",
+        ),
+        scaled={"classes": classes, "executed": executed},
+    )
+
+
+def _findings(found: Sampled) -> tuple[Finding, ...]:
+    """Each finding once, of its first class; its count is that of the whole grid."""
+    held: dict[tuple[str, int | None, str], Finding] = {}
+    for box, run in zip(found.classes, found.runs, strict=True):
+        for finding in run.findings:
+            key = (finding.kind, finding.pc, finding.category)
+            before = held.get(key)
+            count = finding.count * box.count
+            held[key] = replace(before or finding, count=count + (before.count if before else 0))
+    rank = {"critical": 0, "warning": 1, "info": 2}
+    order = sorted(held.values(), key=lambda f: (rank[f.severity], -1 if f.pc is None else f.pc, f.kind))
+    return tuple(order)
