@@ -1,4 +1,4 @@
-"""A hundred random kernels leave the same memory as PTX and as SASS, half of them for each of two GPUs."""
+"""A hundred random kernels leave the same memory as PTX and as SASS, a third of them for each of three GPUs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ def test_a_kernel_is_its_seeds_alone() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("arch", "first"), [("sm_80", 0), ("sm_120", 50)])
-def test_random_kernels(arch: str, first: int) -> None:
+@pytest.mark.parametrize(
+    ("arch", "first", "count"), [("sm_80", 0, 34), ("sm_90a", 500, 33), ("sm_120", 700, 33)]
+)
+def test_random_kernels(arch: str, first: int, count: int) -> None:
     if find_tool("ptxas") is None:
         pytest.skip("ptxas is missing")
-    assert run(first, 50, arch) == []
+    assert run(first, count, arch) == []

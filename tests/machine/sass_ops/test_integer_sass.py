@@ -88,6 +88,12 @@ CASES = {
         "max.u64 %d7,%d2,%d3;"
         "sad.s32 %r11,%r5,%r6,%r7;", "%r8 %r9 %r10 %r11 %d6 %d7",
     ),
+    "extremes of three": (
+        "max.u32 %s0,%r0,%r1; max.u32 %r8,%s0,%r2; min.s32 %s0,%r3,%r4; min.s32 %r9,%s0,%r5;"
+        "max.s16x2 %s0,%r0,%r1; max.s16x2 %r10,%s0,%r2; max.s32 %s0,%r4,%r5; max.s32.relu %r11,%s0,%r6;"
+        "max.s32 %s0,%r0,%r1; min.s32 %r12,%s0,%r2; min.u32 %s0,%r3,%r4; max.u32 %r13,%s0,%r5;",
+        "%r8 %r9 %r10 %r11 %r12 %r13",
+    ),
     "bytes": (
         "dp4a.u32.u32 %r8,%r0,%r1,%r2; dp4a.s32.u32 %r9,%r0,%r1,%r2; dp2a.lo.s32.s32 %r10,%r3,%r4,%r5;"
         "dp2a.hi.u32.s32 %r11,%r3,%r4,%r5; vabsdiff4.u32.u32.u32 %r12,%r0,%r1,%r2;"
@@ -122,9 +128,14 @@ CASES = {
 }  # fmt: skip
 
 
+#: Packed minima and .relu came with sm_90.
+SINCE_90 = ("extremes of three",)
+
+
 def table(arch: str) -> Cases:
     """The cases of an architecture."""
-    return {name: (*case, "int") for name, case in CASES.items()}
+    young = int("".join(c for c in arch if c.isdigit())) >= 90
+    return {name: (*case, "int") for name, case in CASES.items() if young or name not in SINCE_90}
 
 
 @pytest.mark.parametrize(("name", "arch"), chosen(table))

@@ -23,7 +23,6 @@ from warpglass.machine.numeric.integer import (
 )
 from warpglass.machine.sass_ops.operands import (
     Arg,
-    constant,
     integer,
     is_null,
     is_signed,
@@ -95,7 +94,7 @@ def _chosen(
 
 
 def _imnmx(i: Instruction) -> Lowered | None:
-    """``R, a, b, P``; ``VIMNMX3``: three values, two predicates; ``.RELU``: at least zero."""
+    """``R, a, b, P``; ``VIMNMX3``: three values, one predicate for both steps; ``.RELU``: at least zero."""
     p = split(i)
     if any(not is_null(m) for m in p.mid):
         return None
@@ -106,21 +105,17 @@ def _imnmx(i: Instruction) -> Lowered | None:
     relu = _relu(i) if "RELU" in i.modifiers else None
     pick, extra = _chosen(smaller, larger, predicate(p.tail[0]))
     if len(args) == 3:
-        then, more = _chosen(smaller, larger, predicate(p.tail[1]) if len(p.tail) > 1 else _ALWAYS)
-        if extra or more:
+        if extra or len(p.tail) != 1:
             return None
 
         def three(a: Array, b: Array, c: Array) -> tuple[Array, ...]:
-            result = then(pick(a, b), c)
+            result = pick(pick(a, b), c)
             return (result if relu is None else relu(result),)
 
         return lane([out(p.dest)], args, three)
     if relu is not None:
         return lane([out(p.dest)], [*args, *extra], lambda *xs: (relu(pick(*xs)),))
     return lane([out(p.dest)], [*args, *extra], lambda *xs: (pick(*xs),))
-
-
-_ALWAYS = Arg((constant(1),), ("pred",))
 
 
 def _viaddmnmx(i: Instruction) -> Lowered | None:

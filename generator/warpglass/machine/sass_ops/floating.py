@@ -99,7 +99,7 @@ def _arith32x2(core: Core) -> Builder:
 
 
 def _fmnmx(i: Instruction) -> Lowered | None:
-    """``R, a, b, P``: minimum where P holds; ``FMNMX3`` takes three and two predicates."""
+    """``R, a, b, P``: minimum where P holds; ``FMNMX3`` takes three, one predicate for both steps."""
     p = split(i)
     mods = i.modifiers
     nan, xorsign = "NAN" in mods, "XORSIGN" in mods
