@@ -1,4 +1,4 @@
-"""A hundred random kernels leave the same memory as PTX and as SASS, a third of them for each of three GPUs."""
+"""A hundred random kernels leave the same memory as PTX and as SASS, a third of them for each of three archs."""
 
 from __future__ import annotations
 
