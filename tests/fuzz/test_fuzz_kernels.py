@@ -1,4 +1,4 @@
-"""A hundred random kernels leave the same memory as PTX and as SASS, a third of them for each of three archs."""
+"""A hundred random kernels leave the same memory as PTX and SASS, a third of them for each of three GPUs."""
 
 from __future__ import annotations
 
