@@ -16,7 +16,7 @@ from warpglass.execute import execute_unit
 from warpglass.gpu import GpuModel
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.sniff import decode_text
-from warpglass.launchfile import PlannedLaunch, plan_launches
+from warpglass.launchfile import PlannedLaunch, names_none, plan_launches
 from warpglass.launchparams import describe_params
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place
@@ -36,10 +36,12 @@ from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 from warpglass.report.value_budget import fit_values
 
-__all__ = ["make_report", "plan_unit"]
+__all__ = ["WARNING", "make_report", "plan_unit"]
 
 Progress = Callable[[str], None]
 
+#: Begins an assumption that the user should see at once.
+WARNING = "warning: "
 _LAUNCH_FILE = "warpglass.toml"
 _MAX_NOTES = 1 << 20
 
@@ -142,14 +144,20 @@ def plan_unit(
     }
     planned: tuple[PlannedLaunch, ...]
     if options.launch_file is None and beside.is_file():
+        where = f"{_LAUNCH_FILE} beside {unit.input.name}"
         try:
-            planned = plan_launches(
-                unit.kernels, replace(options, launch_file=beside), unit.source, **keywords
-            )
-            assumptions.append(f"launches come from {_LAUNCH_FILE} beside {unit.input.name}")
-        except LaunchError:
-            # The file may belong to a neighbour; if it is broken, --launch says how.
+            if names_none(unit.kernels, beside):  # it is a neighbour's
+                planned = plan_launches(unit.kernels, options, unit.source, **keywords)
+                assumptions.append(f"{where} names none of its kernels")
+            else:
+                planned = plan_launches(
+                    unit.kernels, replace(options, launch_file=beside), unit.source, **keywords
+                )
+                assumptions.append(f"launches come from {where}")
+        except LaunchError as error:
+            # A mistake on the command line is raised here again; what is left is the file's own.
             planned = plan_launches(unit.kernels, options, unit.source, **keywords)
+            assumptions.append(f"{WARNING}{where} is not used: {error.message}")
     else:
         planned = plan_launches(unit.kernels, options, unit.source, **keywords)
     for one in planned:

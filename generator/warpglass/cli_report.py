@@ -29,6 +29,7 @@ FINDING_KINDS = frozenset({
 })  # fmt: skip
 _CATEGORIES = frozenset({
     "memory", "divergence", "occupancy", "registers", "synchronisation", "correctness", "arithmetic",
+    "launch",
 })  # fmt: skip
 _SEVERITIES = frozenset({"info", "warning", "critical"})
 _UNFINISHED = frozenset({"incomplete", "partial", "any"})
@@ -50,6 +51,9 @@ def make_page(
     wanted_words(options.fail_on)
     with shell.working("report") as progress:
         report = build(inputs, options, progress)
+        for text in report.data["assumptions"]:
+            if text.startswith("warning: "):
+                shell.note(text)
         if output is not None:
             progress(f"writing {output}")
             report.render(output)

@@ -34,8 +34,8 @@ from warpglass.options import ReportOptions, check_extents
 from warpglass.ptx.model import Function
 
 __all__ = [
-    "LaunchSpec", "PlannedLaunch", "comment_specs", "launch_settings", "load_launch_file", "options_spec",
-    "parse_launch_file", "plan_launches", "resolve_launch", "select_kernels",
+    "LaunchSpec", "PlannedLaunch", "comment_specs", "launch_settings", "load_launch_file", "names_none",
+    "options_spec", "parse_launch_file", "plan_launches", "resolve_launch", "select_kernels",
 ]  # fmt: skip
 
 DEFAULT_GRID: Dim3 = (4, 1, 1)
@@ -140,6 +140,12 @@ def plan_launches(
             demangled(function.name).bare for function in kernels[:12]
         ))  # fmt: skip
     return tuple(planned)
+
+
+def names_none(functions: Sequence[Function], path: Path) -> bool:
+    """Whether the tables of a launch file name none of the kernels. Raises :class:`LaunchError`."""
+    kernels = select_kernels(functions, None)
+    return not _pairs(kernels, load_launch_file(path), ReportOptions())
 
 
 def _says_something(spec: LaunchSpec) -> bool:

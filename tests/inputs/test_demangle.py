@@ -52,6 +52,8 @@ def test_parameters_are_told_apart():
         "axpy",
         "axpy<float, 64>",
         "axpy<float,64>(int,float,float const*,float*)",
+        "void axpy<float, 64>(int, float, float const*, float*)",
+        "void axpy<float, 64>",
         "_Z4axpyIfLi64EEviT_PKS0_PS0_",
     ],
 )
@@ -62,6 +64,7 @@ def test_every_form_of_a_name_matches(wanted):
 def test_other_names_do_not_match():
     assert not matches_name("_Z4axpyIfLi64EEviT_PKS0_PS0_", "axp")
     assert not matches_name("_Z4axpyIfLi64EEviT_PKS0_PS0_", "")
+    assert not matches_name("_Z4axpyIfLi64EEviT_PKS0_PS0_", "voidaxpy")
 
 
 def doubling(levels: int) -> str:

@@ -84,10 +84,12 @@ def demangled(name: str) -> DemangledName:
 def matches_name(mangled: str, wanted: str) -> bool:
     """Whether ``wanted`` names this function: mangled, demangled with or without parameters, or bare."""
     forms = demangled(mangled)
-    squeezed = "".join(wanted.split())
-    return squeezed in {
+    squeezed = {"".join(wanted.split())}
+    if wanted.startswith("void "):  # as profilers and c++filt write templates
+        squeezed.add("".join(wanted[5:].split()))
+    return not squeezed.isdisjoint(
         "".join(form.split()) for form in (forms.mangled, forms.full, forms.qualified, forms.bare)
-    }
+    )
 
 
 def _bounded(work: Callable[[], Any]) -> Any:
