@@ -74,17 +74,24 @@ export function domReplace(node, ...children) {
     c instanceof Node ? c : domVisible(String(c))));
 }
 
+let domSaying = 0;
+
 /**
- * Says something to screen readers and, for a moment, to everybody.
+ * Says something to screen readers and, where `everybody` should know it, on the screen for a moment: a key
+ * that finds nothing must not look dead.
  * @param {string} text
+ * @param {boolean} [everybody]
  */
-export function domAnnounce(text) {
+export function domAnnounce(text, everybody = false) {
   let live = document.getElementById('wg-live');
   if (!live) {
     live = el('div', { id: 'wg-live', role: 'status', 'aria-live': 'polite', class: 'wg-live' });
     document.body.append(live);
   }
   live.textContent = domVisible(text);
+  live.classList.toggle('said', everybody);
+  clearTimeout(domSaying);
+  if (everybody) domSaying = /** @type {any} */ (setTimeout(() => live.classList.remove('said'), 3200));
 }
 
 const domNumbers = new Intl.NumberFormat('en-US');

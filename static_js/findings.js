@@ -19,6 +19,7 @@ export function findingsPass(rows, severity, category) {
 export function initFindings(root, app) {
   const rows = /** @type {HTMLElement[]} */ ([...root.querySelectorAll('[data-severity][data-category]')]);
   if (rows.length < 2) return;
+  const shown = () => facts.filter((_, i) => !rows[i].closest('.per-launch[hidden]'));
   const facts = rows.map((row) => ({ severity: row.dataset.severity ?? '', category: row.dataset.category ?? '' }));
   const state = { severity: '', category: '' };
   const status = el('p', { class: 'filter-count', role: 'status' });
@@ -45,7 +46,11 @@ export function initFindings(root, app) {
           state[name] = value;
           show();
         } }, value || 'all');
-        refresh.push(() => button.setAttribute('aria-pressed', String(state[name] === value)));
+        refresh.push(() => {
+          button.setAttribute('aria-pressed', String(state[name] === value));
+          // What this launch has none of is no choice, unless it is the one made.
+          button.hidden = Boolean(value) && state[name] !== value && !shown().some((fact) => fact[name] === value);
+        });
         return button;
       }));
   };

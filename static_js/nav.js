@@ -2,8 +2,17 @@
 
 import { domAnnounce, domReplace, el } from './dom.js';
 
+/** Fades the end of the section list where more of it can be scrolled to. @param {HTMLElement} list */
+function navMore(list) {
+  const mark = () => list.toggleAttribute('data-more', list.scrollWidth - list.clientWidth - list.scrollLeft > 4);
+  list.addEventListener('scroll', mark, { passive: true });
+  new ResizeObserver(mark).observe(list);
+}
+
 /** Marks the section that is being read in the section list. */
 function navFollow() {
+  const list = /** @type {HTMLElement | null} */ (document.querySelector('.toc'));
+  if (list) navMore(list);
   const links = new Map([...document.querySelectorAll('a[data-toc]')].map((link) => [link.getAttribute('data-toc'), link]));
   if (!('IntersectionObserver' in window)) return;
   /** @type {Set<string>} */
@@ -17,11 +26,21 @@ function navFollow() {
     }
     const current = order.find((id) => id !== null && seen.has(id));
     for (const [id, link] of links) {
-      if (id === current) link.setAttribute('aria-current', 'true');
-      else link.removeAttribute('aria-current');
+      if (id === current) {
+        link.setAttribute('aria-current', 'true');
+        // The list follows sideways; the page itself must not move.
+        if (list) navReveal(list, /** @type {HTMLElement} */ (link));
+      } else link.removeAttribute('aria-current');
     }
   }, { rootMargin: '-80px 0px -55% 0px' });
   for (const section of document.querySelectorAll('[data-section]')) observer.observe(section);
+}
+
+/** @param {HTMLElement} list @param {HTMLElement} link */
+function navReveal(list, link) {
+  const [box, at] = [list.getBoundingClientRect(), link.getBoundingClientRect()];
+  if (at.left < box.left) list.scrollLeft -= box.left - at.left + 24;
+  else if (at.right > box.right - 40) list.scrollLeft += at.right - box.right + 48;
 }
 
 /**
@@ -111,8 +130,8 @@ function navName(launch, i) {
 async function navCopy(text) {
   try {
     await navigator.clipboard.writeText(text);
-    domAnnounce('The link was copied.');
+    domAnnounce('The link was copied.', true);
   } catch {
-    domAnnounce('The link stands in the address bar: this browser does not let the page copy it.');
+    domAnnounce('The link stands in the address bar: this browser does not let the page copy it.', true);
   }
 }

@@ -166,7 +166,9 @@ export class WavePicture {
     context.fillStyle = palette.muted;
     for (const tick of waveTicks(view, 76)) {
       context.fillRect(x(tick), WAVE_RULER - 5, 1, 5);
-      context.fillText(domCount(tick), x(tick) + 3, 12);
+      // A number that would be cut at the edge says something else: leave it out.
+      const said = domCount(tick);
+      if (x(tick) + 4 + said.length * 7 <= WAVE_LABEL + width) context.fillText(said, x(tick) + 3, 12);
     }
     for (const { row, y } of shown) {
       const chosen = now && row.block === now.b && row.warp === now.warp;
@@ -236,7 +238,7 @@ export class WavePicture {
     if (!palette) return;
     context.strokeStyle = palette.states[3].css;
     context.fillStyle = palette.states[3].css;
-    context.lineWidth = 1;
+    context.lineWidth = 1 / view.perPixel > 3 ? 2 : 1;
     const end = view.from + view.perPixel * view.width;
     this.blocks.forEach((block, b) => {
       const ys = new Map(shown.filter(({ row }) => row.block === b && row.warp >= 0).map(({ row, y }) => [row.warp, y]));
@@ -248,10 +250,8 @@ export class WavePicture {
         const mine = tie.arrivals.map(({ warp }) => ys.get(warp)).filter((y) => y !== undefined);
         if (!mine.length) continue;
         const [top, bottom] = [Math.min(...mine), Math.max(...mine) + WAVE_ROW];
-        context.globalAlpha = 0.8;
-        context.strokeRect(at, top + 2, 0.01, bottom - top - 4);
+        context.strokeRect(at, top, 0.01, bottom - top);
         if (1 / view.perPixel > 6) for (const y of mine) context.fillRect(at - 2, y + WAVE_ROW / 2 - 2, 4, 4);
-        context.globalAlpha = 1;
       }
     });
   }

@@ -34,11 +34,12 @@ class Waveform extends WavePicture {
       domButton('zoom-in', 'Zoom in', '+'), domButton('zoom-out', 'Zoom out', '−'), domButton('zoom-fit', 'Fit: show all', 'fit'),
       domButton('pan-left', 'Pan to earlier rounds', '←'), domButton('pan-right', 'Pan to later rounds', '→'),
       domButton('edge-previous', 'Previous change of the warp’s state', '|←'), domButton('edge-next', 'Next change of the warp’s state', '→|'),
-      domButton('marker-a', 'Put marker A at the step', 'A'), domButton('marker-b', 'Put marker B at the step', 'B'), domButton('pin', 'Pin the warp’s row, or let it go', 'pin'),
+      domButton('marker-a', 'Mark A at the step', 'mark A'), domButton('marker-b', 'Mark B at the step', 'mark B'), domButton('pin', 'Pin warp, or let it go', 'pin warp'),
       el('span', { class: 'tool-gap' }), this.search, domButton('search', 'Search opcodes or a line', 'Search'),
       domButton('match-previous', 'Previous match', '‹'), domButton('match-next', 'Next match', '›'), this.found);
     const legend = el('ul', { class: 'wave-legend' }, ...[1, 2, 4, 3, 6, 5].map((state) =>
-      el('li', {}, el('i', { class: `wkey wkey-${state}`, 'aria-hidden': 'true' }), WAVE_NAMES[state])));
+      el('li', {}, el('i', { class: `wkey wkey-${state}`, 'aria-hidden': 'true' }), WAVE_NAMES[state])),
+      el('li', {}, el('i', { class: 'wkey wkey-tie', 'aria-hidden': 'true' }), 'barrier: all arrived'));
     domReplace(this.host, tools, legend, el('div', { class: 'wave-frame' }, this.area, this.scroller), this.map, this.now, this.table.node);
     this.palette = paintPalette(this.host);
     new ResizeObserver(() => this.resize()).observe(this.area);

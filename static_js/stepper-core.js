@@ -1,6 +1,6 @@
 // What the stepper says about a step, without a screen.
 
-import { traceJoins, traceLoop, traceSplits } from './trace-core.js';
+import { traceJoins, traceLoop, tracePopcount, traceSplits } from './trace-core.js';
 
 /**
  * @typedef {import('./data.js').WgCode} StepperCode
@@ -123,6 +123,17 @@ export function stepperLanes(mask) {
     lane = last;
   }
   return parts.join(', ') || 'none';
+}
+
+/** "1 lane", "31 lanes". @param {number} mask */
+export function stepperCount(mask) {
+  const count = tracePopcount(mask);
+  return `${count} ${count === 1 ? 'lane' : 'lanes'}`;
+}
+
+/** Where lanes stand, in words. @param {number} mask @param {string} place */
+export function stepperStand(mask, place) {
+  return tracePopcount(mask) === 1 ? `lane ${stepperLanes(mask)} stands at ${place}` : `lanes ${stepperLanes(mask)} stand at ${place}`;
 }
 
 /** One letter and a word for each reason. @type {Record<import('./trace-core.js').LaneState, {letter: string, word: string}>} */

@@ -40,13 +40,16 @@ export function stepperTable(view, run, found, step, states) {
     ...code.instructions.writes[pc].map((register) => column(register, true)),
   ];
   const accesses = view.memory.at(step);
+  // Without registers or addresses the table still says what each lane does.
+  const bare = !columns.length && !accesses.length;
   const text = (/** @type {typeof columns[0]} */ one, /** @type {number} */ lane) =>
     valuesText(one.shown, one.value.low[lane], one.value.high ? one.value.high[lane] : null, view.format);
   const head = el('tr', {}, el('th', { scope: 'col' }, 'lane'), ...columns.map((one) => el('th', { scope: 'col', class: one.written ? 'written' : 'read' },
     el('span', { class: 'reg-role' }, one.written ? 'writes' : 'reads'), ' ', el('code', {}, one.name), ' ', el('span', { class: 'reg-type' }, one.shown),
     el('span', { class: 'reg-pattern' }, stepperPattern(one, text)))),
   ...accesses.map((access) => el('th', { scope: 'col' }, el('span', { class: 'reg-role' }, access.kind), ' ', `${access.space} address`,
-    el('span', { class: 'reg-pattern' }, `${access.size} bytes a lane`))));
+    el('span', { class: 'reg-pattern' }, access.size === 1 ? '1 byte a lane' : `${access.size} bytes a lane`))),
+  bare ? el('th', { scope: 'col' }, 'state') : null);
   const rows = states.map((state, lane) => el('tr', { class: state === 'on' ? '' : 'off' },
     el('th', { scope: 'row' }, lane, el('span', { class: 'lane-mark' }, ` ${STEPPER_LANE_WORDS[state].letter}`)),
     ...columns.map((one) => {
@@ -55,7 +58,8 @@ export function stepperTable(view, run, found, step, states) {
       const old = one.written && !((mask >>> lane) & 1);
       return el('td', { class: old ? 'na' : null }, text(one, lane));
     }),
-    ...accesses.map((access) => el('td', {}, (access.mask >>> lane) & 1 ? view.memory.place(access.space, access.addresses[lane]) : ''))));
+    ...accesses.map((access) => el('td', {}, (access.mask >>> lane) & 1 ? view.memory.place(access.space, access.addresses[lane]) : '')),
+    bare ? el('td', {}, STEPPER_LANE_WORDS[state].word) : null));
   const missing = columns.some((one) => one.value.state === 'unrecorded');
   const caption = missing ? 'Values are not recorded for this step: a larger --value-budget keeps more of them.'
     : columns.length ? 'Registers before (read) and after (written) this step, lane by lane; registers never written read as 0.' : 'This instruction names no register.';

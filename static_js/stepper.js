@@ -1,7 +1,7 @@
 // The stepper: one warp's replay, instruction by instruction.
 
 import { domAnnounce, domButton, domCount, domMask, domReplace, el } from './dom.js';
-import { STEPPER_LANE_WORDS, stepperLanes, stepperTest } from './stepper-core.js';
+import { STEPPER_LANE_WORDS, stepperCount, stepperLanes, stepperStand, stepperTest } from './stepper-core.js';
 import { stepperPair, StepperMemory } from './stepper-memory.js';
 import { stepperTable } from './stepper-table.js';
 import { traceBarrier, traceFind, traceIteration, traceLaneStates, traceNearest, traceNeighbour, tracePopcount, traceStack, traceWarps } from './trace-core.js';
@@ -119,7 +119,7 @@ class StepperView {
   /** @param {number} step @param {string} missing what to say if there is none */
   go(step, missing) {
     if (step < 0 || !this.loaded) {
-      domAnnounce(missing);
+      domAnnounce(missing, true);
       return false;
     }
     this.app.store.set({ step, warp: this.loaded.trace.warp[step] });
@@ -149,7 +149,7 @@ class StepperView {
     const { trace, index } = this.loaded;
     const test = stepperTest(jump, trace, index, run.code, step, this.app.store.get().line);
     if (!test) {
-      domAnnounce(jump === 'fixed' ? 'No line is fixed: choose one in the code.' : 'There is no loop.');
+      domAnnounce(jump === 'fixed' ? 'No line is fixed: choose one in the code.' : 'There is no loop.', true);
       return;
     }
     const words = { loop: 'loop iteration', line: 'other source line', diverge: 'divergence', join: 'reconvergence', fixed: 'step on the fixed line' };
@@ -161,7 +161,9 @@ class StepperView {
     const step = this.step();
     if (step < 0 || !this.loaded) return;
     const found = traceBarrier(this.loaded.barriers, this.warp(), step, direction, release);
-    this.go(found, `No ${direction > 0 ? 'later' : 'earlier'} barrier${release ? ' release' : ''}.`);
+    const moved = this.go(found, `No ${direction > 0 ? 'later' : 'earlier'} barrier${release ? ' release' : ''}.`);
+    // A release is a step of whoever came last: say why another warp is shown now.
+    if (moved && release) domAnnounce(`Warp ${this.warp()} arrives last at step ${found}: the barrier is released.`, true);
   }
 
   /** @param {number} warp */
@@ -318,9 +320,9 @@ class StepperView {
     domReplace(this.stack, el('h3', {}, 'Divergence stack'),
       stack.length === 1 && !stack[0].others.length ? el('p', { class: 'muted' }, 'The warp is whole.') : el('ol', { class: 'stack' },
         ...stack.map((level, i) => el('li', { class: i === stack.length - 1 ? 'top' : null },
-          el('code', {}, domMask(level.mask)), ` ${tracePopcount(level.mask)} lanes`,
+          el('code', {}, domMask(level.mask)), ` ${stepperCount(level.mask)}`,
           level.split >= 0 ? el('span', { class: 'muted' }, ` split at ${where(level.split)}, together again at ${level.join < 0 ? 'no common line' : where(level.join)}`) : null,
-          ...level.others.map((other) => el('span', { class: 'other' }, `lanes ${stepperLanes(other.mask)} stand at ${where(other.pc)}`))))));
+          ...level.others.map((other) => el('span', { class: 'other' }, stepperStand(other.mask, where(other.pc))))))));
   }
 
   /**

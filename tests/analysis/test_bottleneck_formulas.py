@@ -138,7 +138,7 @@ def test_stages_and_cliffs_of_shared_memory() -> None:
     assert occupancy(arch, Resources(128, 32, dynamic_shared=49 * 1024)).blocks == 2
     assert occupancy(arch, Resources(128, 32, dynamic_shared=50 * 1024)).blocks == 1
     half = Resources(128, 32, dynamic_shared=49 * 1024 + 512)
-    assert "512 bytes of shared memory less gives 2 blocks an SM" in [
+    assert "512 fewer bytes of shared memory a block give 2 blocks an SM" in [
         c.sentence() for c in nearest_cliffs(arch, half)
     ]
     costs = stage_costs(arch, Resources(128, 32, dynamic_shared=16 * 1024), 16 * 1024)

@@ -148,7 +148,7 @@ def test_cliffs_in_words() -> None:
     fits_three = (100 * 1024 // 3) // 128 * 128 - 1024
     cliffs = nearest_cliffs(arch, Resources(128, 32, 0, fits_three + 512))
     sentences = [cliff.sentence() for cliff in cliffs]
-    assert "512 bytes of shared memory less gives 3 blocks an SM" in sentences
+    assert "512 fewer bytes of shared memory a block give 3 blocks an SM" in sentences
     for cliff in cliffs:
         if cliff.resource == "shared memory":
             changed = Resources(128, 32, 0, fits_three + 512 + cliff.change)

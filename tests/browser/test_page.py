@@ -108,6 +108,48 @@ def test_jumps(visit: Visit, key: str, start: int, expect: str) -> None:
         assert int(selection(page)["s"]) < after
 
 
+def test_a_jump_without_a_goal_says_so_on_the_screen(visit: Visit) -> None:
+    page = visit(fragment="#v=1&w=3&s=0")
+    page.keyboard.press("G")
+    last = selection(page)["s"]
+    page.keyboard.press("j")
+    said = page.locator("#wg-live")
+    assert said.inner_text() == "This was the last step."
+    assert said.bounding_box()["height"] > 20
+    assert selection(page)["s"] == last
+    page.keyboard.press("E")
+    assert "arrives last" in said.inner_text()
+
+
+def test_a_step_without_registers_says_what_each_lane_does(visit: Visit) -> None:
+    page = visit(fragment="#v=1&w=0&s=60")
+    page.keyboard.press("b")
+    assert page.locator(".lane-table thead").first.inner_text().split() == ["lane", "state"]
+    assert page.locator(".lane-table tbody tr").first.inner_text().split("\t")[-1] == "on"
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_the_verdict_stays_above_the_fold_with_many_launches(visit: Visit, site: Path, script: bool) -> None:
+    report = pages.reduce_report()
+    report["launches"] = [copy.deepcopy(report["launches"][0]) for _ in range(12)]
+    item = {
+        "title": "Do less",
+        "text": "a sentence of advice that fills its line " * 4,
+        "evidence": "modelled",
+    }
+    said = "Latency-bound: waiting for dependent instructions takes longest. " * 3
+    report["sections"] = [
+        *(one for one in report["sections"] if one["id"] not in ("advice", "verdict")),
+        {"id": "advice", "title": "Advice", "data": {"launches": [[item] * 4]}},
+        {"id": "verdict", "title": "Verdict", "data": {"launches": [{"text": said, "evidence": "modelled"}]}},
+    ]
+    page = visit(write(site / "many.html", report), java_script_enabled=script)
+    shown = page.locator(".advice-short").first
+    assert shown.locator("li").count() == 3
+    box = shown.bounding_box()
+    assert box["y"] + box["height"] <= 768
+
+
 def test_play_starts_paused_and_stops(visit: Visit) -> None:
     page = visit()
     before = page.locator(".step-instruction").inner_text()

@@ -131,7 +131,7 @@ def test_occupancy_of_the_command_line(cli) -> None:
     assert code == 0
     # 55,296 bytes and the reserved 1,024: one block of 102,400.
     assert "1 block an SM, 8 of 48 warps (16.7%); limited by shared memory" in out
-    assert "5,120 bytes of shared memory less gives 2 blocks an SM." in out
+    assert "5,120 fewer bytes of shared memory a block give 2 blocks an SM." in out
     assert "has to opt in" in out
     full = json.loads(cli("occupancy", "--arch", "sm_80", "--block", "256", "--regs", "32", "--json", "-")[1])
     assert (full["blocks"], full["limiters"]) == (8, [])

@@ -6,7 +6,7 @@ import pytest
 from page import Element, Page
 from sample import sample
 
-from warpglass.report import custom, tiles, view, words
+from warpglass.report import custom, diagnosis, svg, tiles, view, words
 from warpglass.report.render import render_html
 from warpglass.report.sections import PAGE_ORDER, findings, launches, mix, provenance, registry
 
@@ -309,3 +309,52 @@ def test_small_readers() -> None:
     assert view.weakest("measured", "static") == "static"
     assert view.fragment(2, isa="sass", line=("a b&", 3)) == "#v=1&n=2&i=sass&l=a%20b%26:3"
     assert view.fragment(0, line=(None, 3)) == "#v=1&n=0"
+
+
+def test_launches_show_all_shared_memory_and_the_verdict_in_few_words() -> None:
+    report = sample()
+    report["launches"][0]["launch"]["shared_bytes"] = 1024
+    said = {"text": "Memory-bound: device memory takes longest.", "evidence": "modelled"}
+    report["sections"].append({"id": "verdict", "title": "Verdict", "data": {"launches": [said]}})
+    row = (launches.context(report) or {})["rows"][0]
+    assert row["shared"] == {"value": 3072, "note": "", "title": "2,048 bytes static, 1,024 dynamic"}
+    assert row["limiter"] == "Memory-bound"
+    del report["launches"][0]["compile"]
+    assert (launches.context(report) or {})["rows"][0]["shared"]["note"] == "dynamic"
+
+
+def test_a_finding_of_the_whole_launch_has_no_step() -> None:
+    report = sample()
+    one = {
+        "kind": "idle-lanes", "severity": "info", "category": "divergence", "message": "few", "count": 4,
+        "evidence": "executed",
+    }  # fmt: skip
+    report["launches"][0]["runs"][0]["findings"] = [one, {**one, "pc": 2}]
+    table = rows(section(report, "findings"))
+    assert [row[3] for row in table[1:3]] == ["whole launch", "pc 2"]
+    assert [row[6] for row in table[1:3]] == ["–", "not traced"]
+
+
+def test_words_of_places_and_sentences() -> None:
+    assert view.place([0, 2, 1]) == "(0, 2, 1)"
+    assert view.place(None) == "unknown"
+    assert view.sentence("each iteration waits") == "Each iteration waits"
+    assert view.sentence("cp.async copies") == "cp.async copies"
+    assert view.sentence("16 blocks") == "16 blocks"
+    assert view.sentence("") == ""
+
+
+def test_bars_give_long_labels_their_room() -> None:
+    drawn = svg.bars([svg.Bar("shared-memory wavefronts", 3), svg.Bar("issue", 1)], "Cycles")
+    assert "shared-memory wavefronts</text>" in drawn
+    assert 'x="162.4"' in drawn  # 24 letters of 6.6 and 12 before the bars, 8 between text and bar
+
+
+def test_a_section_of_loops_only_where_a_kernel_has_one() -> None:
+    none = {"loops": None}
+    assert diagnosis.merge_sections([], [none, none]) == []
+    with_loop = {"loops": {"blocks": [{"type": "markdown", "text": "a loop"}]}}
+    (made,) = diagnosis.merge_sections([], [none, with_loop])
+    first, second = made["data"]["launches"]
+    assert first["blocks"][0]["text"] == "The kernel has no loop."
+    assert second == with_loop["loops"]

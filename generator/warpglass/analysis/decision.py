@@ -12,6 +12,8 @@ from warpglass.analysis.sass_loops import LoopView
 __all__ = ["DecisionRow", "decide", "verdict_text"]
 
 _MEMORY = ("dram", "l2", "l1")
+#: Resources whose label is a plural.
+_PLURAL = ("shared", "l1", "atomics", "tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,12 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
         if len(ordered) > 1
         else ""
     )
-    text = f"{kind}: {LABELS[top]} would be busy longest, {ordered[0][1]:,.0f} cycles an SM{next_}"
+    longest = f"{ordered[0][1]:,.0f} cycles an SM"
+    text = (
+        f"{kind}: waiting for dependent instructions takes longest, {longest}{next_}"
+        if top == "latency"
+        else f"{kind}: {LABELS[top]} take{'' if top in _PLURAL else 's'} longest, {longest}{next_}"
+    )
     if top == "latency" and model.chain is not None:
         parts = model.chain.parts
         part = max(parts, key=lambda name: parts[name])

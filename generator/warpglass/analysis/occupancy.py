@@ -148,12 +148,13 @@ class Cliff:
 
     def sentence(self) -> str:
         """The cliff in words."""
-        unit = "bytes of shared memory" if self.resource == "shared memory" else "registers a thread"
-        if self.change < 0:
-            plural = "s" if self.blocks != 1 else ""
-            return f"{-self.change:,} {unit} less gives {self.blocks} block{plural} an SM"
-        left = f"{self.blocks} block{'s' if self.blocks != 1 else ''}" if self.blocks else "none"
-        return f"{self.change:,} {unit} more leaves {left}"
+        many = "" if abs(self.change) == 1 else "s"
+        shared = self.resource == "shared memory"
+        unit, of = ("byte", " of shared memory a block") if shared else ("register", " a thread")
+        blocks = f"{self.blocks} block{'' if self.blocks == 1 else 's'} an SM" if self.blocks else "no block"
+        verb = "give" if self.change < 0 else "leave"
+        word = "fewer" if self.change < 0 else "more"
+        return f"{abs(self.change):,} {word} {unit}{many}{of} {verb}{'' if many else 's'} {blocks}"
 
 
 def nearest_cliffs(arch: Arch, ask: Resources) -> tuple[Cliff, ...]:

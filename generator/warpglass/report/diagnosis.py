@@ -35,7 +35,7 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
         "occupancy": {"blocks": _occupancy(found)},
         "roofline": {"blocks": _roofline(found)},
         "bottleneck": {"blocks": _bottleneck(found)},
-        "loops": {"blocks": _loops(found)},
+        "loops": {"blocks": _loops(found)} if found.loops else None,
     }
 
 
@@ -49,7 +49,9 @@ def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list
         entry = sections.setdefault(name, {"id": name, "title": title, "data": {"launches": []}})
         have = list(entry["data"].get("launches") or [])
         have += [None] * (len(made) - len(have))
-        empty: Any = [] if name == "advice" else None
+        # A page where no kernel has a loop has no such section; beside one that has, the others say so.
+        without: Any = {"blocks": [_words("The kernel has no loop.")]}
+        empty: Any = [] if name == "advice" else without if name == "loops" else None
         entry["data"] = {
             **entry["data"],
             "launches": [old or new or empty for old, new in zip(have, made, strict=False)],
@@ -145,8 +147,9 @@ def _occupancy(found: Diagnosis) -> list[Json]:
     if seen.waves is not None:
         w = seen.waves
         said.append(
-            f"{w.blocks:,} blocks are {w.waves:.3g} waves of {w.slots:,}; {w.efficiency:.0%} of the slots "
-            f"work" + (f", {w.idle_sms} SMs stay idle." if w.idle_sms else ".")
+            f"{w.blocks:,} block{'s' if w.blocks != 1 else ''} of {w.slots:,} that fit at once: "
+            f"{w.waves:.3g} wave{'' if w.waves == 1 else 's'}; {w.efficiency:.0%} of the slots work"
+            + (f", {w.idle_sms} SM{' stays' if w.idle_sms == 1 else 's stay'} idle." if w.idle_sms else ".")
         )
     elif not found.subject.grid_given:
         said.append("Waves and tail: unknown, nobody gave a grid; --grid would say.")
@@ -307,9 +310,9 @@ def _bottleneck(found: Diagnosis) -> list[Json]:
         blocks.append(
             _words(
                 f"One warp alone takes {model.chain.cycles:,.0f} cycles ({parts}); an SM is filled "
-                f"{model.rounds} times with "
-                f"{model.resident} blocks. A sector comes from device memory with a share of "
-                f"{model.dram_share:.0%}, from the L1 "
+                f"{'once' if model.rounds == 1 else f'{model.rounds} times'} with "
+                f"{model.resident} block{'' if model.resident == 1 else 's'}. A sector comes from device "
+                f"memory with a share of {model.dram_share:.0%}, from the L1 "
                 f"with {model.l1_hits:.0%}. If everything overlaps, the launch takes "
                 f"{model.overlapped:,.0f} cycles."
             )
@@ -324,8 +327,6 @@ def _bottleneck(found: Diagnosis) -> list[Json]:
 
 
 def _loops(found: Diagnosis) -> list[Json]:
-    if not found.loops:
-        return [_words("The kernel has no loop.")]
     rows = []
     for loop in found.loops[:12]:
         rows.append(

@@ -34,6 +34,11 @@ def _open(width: float, height: float, label: str, css: str) -> str:
     )
 
 
+#: Width of a letter of a label, a little more than the mean of common fonts at 12 pixels.
+_LETTER = 6.6
+_MOST_LABEL = 36
+
+
 def _shorten(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -43,13 +48,15 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
     if any(item.value < 0 for item in items):
         raise ValueError("bars show amounts from 0")
     row, top = 22, max((item.value for item in items), default=0) or 1
+    longest = max((len(_shorten(item.label, _MOST_LABEL)) for item in items), default=0)
+    label_width = max(label_width, 12 + _LETTER * longest)
     room = width - label_width - 112
     parts = [_open(width, row * len(items) + 4, label, "fig-bars")]
     for index, item in enumerate(items):
         y = row * index + 2
         length = max(1.0, room * item.value / top)
         text = escape(visible(item.text or num(item.value)))
-        name = escape(visible(_shorten(item.label, 22)))
+        name = escape(visible(_shorten(item.label, _MOST_LABEL)))
         parts.append(
             f'<text class="t" x="{_fmt(label_width - 8)}" y="{y + 14}" text-anchor="end">'
             f"{name}</text>"

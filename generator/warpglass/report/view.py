@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 __all__ = [
     "EVIDENCE_HELP", "arch_text", "column_sum", "dim", "fragment", "kernel_name", "launch_text", "num",
-    "primary_run", "ratio", "section_data", "severity_rank", "source_name", "weakest",
+    "place", "primary_run", "ratio", "section_data", "sentence", "severity_rank", "source_name", "weakest",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]
@@ -50,6 +50,19 @@ def dim(extents: Any) -> str:
     while len(parts) > 1 and parts[-1] == "1":
         parts.pop()
     return " × ".join(parts)
+
+
+def place(index: Any) -> str:
+    """A block's or thread's own index, ``(0, 0, 0)``: a place, where :func:`dim` names an extent."""
+    if not isinstance(index, Sequence) or isinstance(index, str):
+        return "unknown" if index is None else str(index)
+    return f"({', '.join(str(part) for part in index)})"
+
+
+def sentence(text: str) -> str:
+    """The text with a capital first; a name of code (``cp.async``, ``n_tiles``) stays as it is."""
+    first = text.split(" ", 1)[0]
+    return text[0].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 
 def primary_run(launch: Json) -> Json | None:

@@ -32,7 +32,7 @@ def _item(report: Mapping[str, Any], index: int, item: Mapping[str, Any]) -> dic
     line = item.get("line")
     return {
         "title": str(item.get("title") or ""),
-        "text": str(item.get("text") or ""),
+        "text": view.sentence(str(item.get("text") or "")),
         "gain": None if item.get("gain") is None else str(item["gain"]),
         "evidence": str(item.get("evidence") or "modelled"),
         "where": f"{view.source_name(report, item.get('source'))}:{line}" if line is not None else "",

@@ -67,6 +67,8 @@ def _row(
         "line_href": view.fragment(index, isa=run.get("isa"), line=(one.get("source"), line)),
         "pc": one.get("pc"),
         "place": _place(one),
+        # A sum over the launch has neither a place nor a step.
+        "whole": line is None and one.get("pc") is None and one.get("thread") is None,
         "steps": _steps(index, run, one),
         "detail": [(str(key), _value(value)) for key, value in sorted((one.get("detail") or {}).items())],
     }

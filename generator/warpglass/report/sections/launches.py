@@ -27,6 +27,9 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+#: Letters of a verdict's head that the table shows alone.
+_MOST_LIMITER = 28
+
 #: Measured columns of the table: metric and head.
 MEASURED = (
     ("gpu__time_duration.sum", "Duration"),
@@ -80,7 +83,7 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "grid": view.dim(shape.get("grid")),
         "block": view.dim(shape.get("block")),
         "cluster": view.dim(shape.get("cluster")),
-        "shared": shape.get("shared_bytes"),
+        "shared": _shared(launch),
         "isa": None if run is None else str(run.get("isa", "")).upper(),
         "warp_instructions": warp_instructions,
         "thread_instructions": threads,
@@ -88,7 +91,32 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "run": _run_text(run) if run is not None or not launch.get("measured") else "measured",
         "measured": _measured(report, launch),
         "verdict": verdict(report, index, launch),
+        "limiter": _limiter(verdict(report, index, launch)),
     }
+
+
+def _shared(launch: Mapping[str, Any]) -> dict[str, Any]:
+    """Shared bytes of a block, static and dynamic together where both are known."""
+    dynamic = (launch.get("launch") or {}).get("shared_bytes")
+    static = (launch.get("compile") or {}).get("static_shared")
+    if dynamic is None and static is None:
+        return {"value": None, "note": "", "title": "not known"}
+    if static is None:
+        return {"value": dynamic, "note": "dynamic", "title": "dynamic shared memory alone is known"}
+    return {
+        "value": static + (dynamic or 0),
+        "note": "",
+        "title": f"{view.num(static)} bytes static, {view.num(dynamic)} dynamic",
+    }
+
+
+def _limiter(said: Mapping[str, Any]) -> str:
+    """The verdict in few words: what stands before the colon; the card below and the title say the rest."""
+    if said["kind"] == "open":
+        return "not decided"
+    text = str(said["text"])
+    head = text.partition(": ")[0]
+    return head if said["kind"] == "decided" and len(head) <= _MOST_LIMITER else text
 
 
 def _run_text(run: Mapping[str, Any] | None) -> str:

@@ -54,13 +54,14 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "index": index,
         "isa": str(run.get("isa")).upper(),
-        "block": view.dim(trace.get("block")),
+        "kernel": view.short_name(launch),
+        "block": view.place(trace.get("block")),
         "rounds": result.rounds,
         "steps": trace.get("steps"),
         "truncated": bool(trace.get("truncated")),
         "left_out": len(result.dominant) - warps,
         "svg": _svg(result.dominant[:warps], result.rounds),
-        "states": [STATES[s] for s in (ISSUE, MEMORY, DIVERGED, BARRIER, 6, FINISHED)],
+        "states": [(STATES[s], _SHAPES[s][2]) for s in (ISSUE, MEMORY, DIVERGED, BARRIER, 6, FINISHED)],
         "rows": [
             {
                 "warp": w,
@@ -72,10 +73,12 @@ def _group(index: int, launch: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
-    """Runs of equal states as one path a state: few bytes for any number of steps."""
+    """Runs of equal states as one stroked path a state: few bytes for any number of steps."""
     warps, buckets = dominant.shape
     scale = (_WIDTH - _LEFT) / buckets
     paths: dict[int, list[str]] = {state: [] for state in _SHAPES}
+    # Where each path's pen stands: moves are relative, a run is a gap and a length.
+    pen: dict[int, tuple[int, float]] = {}
     for w in range(warps):
         cuts = np.flatnonzero(np.diff(dominant[w])) + 1
         bounds = [0, *cuts.tolist(), buckets]
@@ -83,8 +86,11 @@ def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
             state = int(dominant[w, start])
             if state in _SHAPES:
                 top, height, _ = _SHAPES[state]
-                wide = end - start
-                paths[state].append(f"M{start} {w * _ROW + top}h{wide}v{height}h-{wide}z")
+                y = w * _ROW + top + height / 2
+                x, row = pen.get(state, (0, -1.0))
+                move = f"m{start - x} 0" if row == y else f"M{start} {y:g}"
+                paths[state].append(f"{move}h{end - start}")
+                pen[state] = end, y
     height = warps * _ROW + 18
     parts = [
         f'<svg class="fig fig-wave" viewBox="0 0 {_WIDTH} {height}" role="img" '
@@ -97,7 +103,10 @@ def _svg(dominant: np.ndarray[Any, np.dtype[np.uint8]], rounds: int) -> Markup:
     # Slices are whole numbers before the scale: half the bytes of pixels with decimals.
     parts.append(f'<g transform="translate({_LEFT}) scale({scale:.5g},1)">')
     parts += [
-        f'<path class="st-{_SHAPES[state][2]}" d="{"".join(bits)}"/>' for state, bits in paths.items() if bits
+        f'<path style="fill:none;stroke:var(--state-{_SHAPES[state][2]});stroke-width:{_SHAPES[state][1]}" '
+        f'd="{"".join(bits)}"/>'
+        for state, bits in paths.items()
+        if bits
     ]
     parts.append("</g>")
     parts.append(

@@ -46,7 +46,8 @@ def _group(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> 
     return {
         "index": index,
         "isa": str(run.get("isa")).upper(),
-        "block": view.dim(trace.get("block")),
+        "kernel": view.short_name(launch),
+        "block": view.place(trace.get("block")),
         "steps": trace.get("steps", len(pcs)),
         "warps": trace.get("warps"),
         "truncated": bool(trace.get("truncated")),

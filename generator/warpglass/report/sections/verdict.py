@@ -61,4 +61,5 @@ def _link(
 def _advice(report: Mapping[str, Any], index: int) -> list[dict[str, Any]]:
     data = view.section_data(report, "advice") or {}
     lists = data.get("launches") or []
-    return [dict(item) for item in ((lists[index] if index < len(lists) else None) or [])[:3]]
+    foremost = ((lists[index] if index < len(lists) else None) or [])[:3]
+    return [{**item, "text": view.sentence(str(item.get("text") or ""))} for item in foremost]
