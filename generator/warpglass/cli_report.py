@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpglass.cli_console import Shell, show_error, write_file, write_json
+from warpglass.collect import MAX_INPUT
 from warpglass.errors import InputError, UsageError, WarpglassError
 from warpglass.inputs.sniff import sniff
 from warpglass.options import ReportOptions
@@ -84,7 +85,11 @@ def build(inputs: Sequence[Path], options: ReportOptions, progress: Any = None) 
 def _is_report(path: Path) -> bool:
     try:
         with path.open("rb") as stream:
-            return sniff(stream.read(1 << 16), path.name) == "report-json"
+            head = stream.read(1 << 12)
+            # Of a JSON object the mark of a report may stand anywhere; of anything else the head says enough.
+            json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+            rest = stream.read(MAX_INPUT) if json else b""
+            return sniff(head + rest, path.name) == "report-json"
     except OSError:
         return False
 

@@ -51,7 +51,11 @@ CASES = {
     "elf-object": [b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x01\0\x3e\0" + bytes(40)],
     "elf-shared": [b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\0\x3e\0" + bytes(40)],
     "archive": [b"!<arch>\nfoo.o/"],
-    "report-json": [b'{\n "inputs": [], "schema": "warpglass-report/1"}'],
+    "report-json": [
+        b'{\n "inputs": [], "schema": "warpglass-report/1"}',
+        # Keys are sorted: the mark stands behind the launches, however large.
+        b'{"launches": ["' + b"x" * (3 << 20) + b'"], "schema": "warpglass-report/1"}',
+    ],
     "trace-json": [b'{"traceEvents": []}', b'[{"ph": "X", "ts": 1}]'],
     "json": [b'{"a": 1}', b"[1, 2]", b"[]"],
     "python": [b"import triton\n\n@triton.jit\ndef k(p):\n    pass\n"],

@@ -65,11 +65,14 @@ _SASS_LINE = re.compile(
 )
 _NCU_CSV = re.compile(r'^"ID",.*"Kernel Name"|^ID,.*\bKernel Name\b', re.M)
 _NCU_TEXT = re.compile(r"^==PROF== |^[ \t]+Section: \S|^[ \t]*-{10,} {1,3}-{5,} {1,3}-{5,}", re.M)
+_REPORT = re.compile(rb'"schema"\s{0,8}:\s{0,8}"warpglass-report/')
+_OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]{0,999}\{")
 _PYTHON = re.compile(r"^(?:import|from) +[\w.]|^def \w{1,99}\([^\n]{0,500}:[ \t]*$|^@triton", re.M)
 
 
 def sniff(content: bytes, name: str = "") -> Kind:
-    """The kind of a file with this ``content``; never raises, and looks at the first MiB at most.
+    """The kind of a file with this ``content``; never raises. Looks at the first MiB at most, but for the
+    mark of a report: its keys are sorted, so that the mark stands behind megabytes of launches.
 
     ``name`` decides only between texts whose content fits several kinds (a .cuh without any CUDA word).
     """
@@ -80,6 +83,8 @@ def sniff(content: bytes, name: str = "") -> Kind:
     binary = _binary_kind(head)
     if binary is not None:
         return binary
+    if _OBJECT.match(head) and _REPORT.search(content):
+        return "report-json"
     text = decode_text(head)
     if text.count("\0") * 8 > len(text):
         return "unknown"
@@ -116,9 +121,6 @@ def _json_kind(text: str) -> Kind | None:
     start = text.lstrip()[:1]
     if start not in ("{", "["):
         return None
-    # A report is larger than what is read here, so its marks are looked for as text.
-    if start == "{" and re.search(r'"schema"\s*:\s*"warpglass-report/', text):
-        return "report-json"
     if re.search(r'"traceEvents"\s*:', text) or (start == "[" and re.search(r'"ph"\s*:\s*"[A-Za-z]"', text)):
         return "trace-json"
     if re.match(r'\s*(?:\{\s*(?:"|\})|\[\s*(?:["\[\]{\d-]|true|false|null))', text):
