@@ -124,6 +124,31 @@ def test_expectations_name_the_thread_that_was_wrong(axpy: Path, tmp_path: Path)
     assert finding["line"] == AXPY.split("st.global.f32", 1)[0].count("\n") + 1
 
 
+def test_expectations_name_threads_of_blocks_that_keep_no_steps(axpy: Path, tmp_path: Path) -> None:
+    wrong = np.zeros(96, dtype=np.float32)
+    wrong[:75] = np.arange(75)
+    wrong[70] += 1
+    np.save(tmp_path / "y.npy", wrong)
+    options = ReportOptions(
+        kernel="axpy",
+        grid=(3, 1, 1),
+        block=(32, 1, 1),
+        args=("x=float[96]:iota", "y=float[96]:zeros", "a=1", "n=75"),
+        expect=(f"y={tmp_path / 'y.npy'}",),
+    )
+    (run,) = warpglass.make_report([axpy], options).data["launches"][0]["runs"]
+    (finding,) = (f for f in run["findings"] if f["kind"] == "expect")
+    assert finding["message"] == "y[70] is 70.0, expected 71.0; 1 of 96 elements differ"
+    assert (finding["block"], finding["thread"]) == ([2, 0, 0], [6, 0, 0])
+    assert finding["line"] == AXPY.split("st.global.f32", 1)[0].count("\n") + 1
+    wrong[70], wrong[80] = 70, 5
+    np.save(tmp_path / "y.npy", wrong)
+    (run,) = warpglass.make_report([axpy], options).data["launches"][0]["runs"]
+    (finding,) = (f for f in run["findings"] if f["kind"] == "expect")
+    assert finding["message"] == "y[80] is 0.0, expected 5.0; 1 of 96 elements differ; no thread wrote it"
+    assert finding["thread"] is None
+
+
 @pytest.mark.parametrize(
     ("name", "content", "error", "match"),
     [

@@ -160,9 +160,18 @@ def failed_checks(report: Mapping[str, Any], fail_on: Sequence[str], expects: bo
             for finding in run.get("findings") or []:
                 marks = {str(finding.get(key, "")).lower() for key in ("kind", "severity", "category")}
                 if wanted & (marks | {"any"}) or (expects and "expect" in marks):
-                    line = f", line {finding['line']}" if finding.get("line") else ""
-                    failures[f"{name}: {finding.get('kind')}{line}: {finding.get('message')}"] = None
+                    kind, place = finding.get("kind"), _place(finding)
+                    failures[f"{name}: {kind}{place}: {finding.get('message')}"] = None
     return list(failures)
+
+
+def _place(finding: Mapping[str, Any]) -> str:
+    """Line, thread and block of a finding, as far as they are known."""
+    said = f", line {finding['line']}" if finding.get("line") else ""
+    for what in ("thread", "block"):
+        if finding.get(what):
+            said += f", {what} ({','.join(str(n) for n in finding[what])})"
+    return said
 
 
 def make_gallery(

@@ -156,7 +156,8 @@ def _tell(result: RunResult, named: Mapping[str, Buffer], shell: Shell) -> None:
     counts = result.counts
     shell.say(
         f"{demangled(result.kernel).full}: {counts['warp_executed']:,} warp instructions, "
-        f"{counts['thread_executed']:,} thread instructions, {result.blocks_executed} blocks"
+        f"{counts['thread_executed']:,} thread instructions, {result.blocks_executed:,} "
+        f"block{'' if result.blocks_executed == 1 else 's'}"
     )
     for line in result.printed:
         shell.say(f"| {line.rstrip()}")

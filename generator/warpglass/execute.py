@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from warpglass import machine, ptx, sass
@@ -12,7 +12,7 @@ from warpglass.collect import CodeUnit
 from warpglass.expect import check_expectations, load_reference, parse_expectation
 from warpglass.launchparams import describe_params
 from warpglass.machine.launch import Launch
-from warpglass.machine.result import RunResult
+from warpglass.machine.result import RunResult, Writer
 from warpglass.machine.runoptions import RunOptions
 from warpglass.options import ReportOptions
 from warpglass.report.payload import RunUnit
@@ -67,10 +67,14 @@ def _sass_run(
 ) -> RunUnit | None:
     if not any(f.name == kernel.name and f.instructions for f in module.functions):
         return None
-    result = machine.execute_sass(module, kernel, launch, run_options(options, launch))
+
+    def execute(chosen: RunOptions) -> RunResult:
+        return machine.execute_sass(module, kernel, launch, chosen)
+
+    result = execute(run_options(options, launch))
     listing = sass_listing(module, kernel.name, result.functions)
     if options.isa == "sass" or unit.module is None:
-        result = _expected(unit, kernel, launch, result, options)
+        result = _expected(unit, kernel, launch, result, options, execute)
     return RunUnit(
         listing,
         result,
@@ -90,13 +94,22 @@ def _ptx_run(
     text_id: int,
 ) -> RunUnit:
     function = machine.find_kernel(module, kernel.name)
-    result = machine.execute(module, function, launch, options=run_options(options, launch))
+
+    def execute(chosen: RunOptions) -> RunResult:
+        return machine.execute(module, function, launch, options=chosen)
+
+    result = execute(run_options(options, launch))
     listing = ptx_listing(module, kernel.name, result.functions, _NORETURN)
-    return RunUnit(listing, _expected(unit, function, launch, result, options), text_id)
+    return RunUnit(listing, _expected(unit, function, launch, result, options, execute), text_id)
 
 
 def _expected(
-    unit: CodeUnit, function: ptx.Function, launch: Launch, result: RunResult, options: ReportOptions
+    unit: CodeUnit,
+    function: ptx.Function,
+    launch: Launch,
+    result: RunResult,
+    options: ReportOptions,
+    execute: Callable[[RunOptions], RunResult],
 ) -> RunResult:
     """The result with a finding for every buffer that is not as expected."""
     references = _references(options)
@@ -104,5 +117,10 @@ def _expected(
         return result
     expected = [(name, load_reference(path)) for name, path in map(parse_expectation, references)]
     names = {info.shown: info.ptx_name for info in describe_params(function, unit.source)}
-    wrong = check_expectations(result, launch, expected, options.rtol, names)
+
+    def writer(address: int) -> Writer | None:
+        untraced = replace(run_options(options, launch), trace_blocks=(), keep_buffers=False, watch=address)
+        return execute(untraced).writer
+
+    wrong = check_expectations(result, launch, expected, options.rtol, names, writer)
     return replace(result, findings=(*result.findings, *wrong))

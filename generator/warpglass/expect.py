@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from warpglass.errors import InputError, UsageError
 from warpglass.machine.launch import Launch
-from warpglass.machine.result import Buffer, Finding, RunResult
+from warpglass.machine.result import Buffer, Finding, RunResult, Writer
 
 __all__ = ["check_expectations", "last_writer", "load_reference", "parse_expectation"]
 
@@ -74,8 +74,11 @@ def check_expectations(
     expected: Sequence[tuple[str, npt.NDArray[np.generic]]],
     rtol: float,
     names: Mapping[str, str],
+    find_writer: Callable[[int], Writer | None],
 ) -> tuple[Finding, ...]:
     """One finding a buffer that differs; ``names`` maps names people use to PTX parameter names.
+
+    ``find_writer`` says who wrote the byte at an address last; asked only where no traced block did.
 
     Raises :class:`UsageError` where a name is no buffer or the reference is longer than the buffer.
     """
@@ -94,7 +97,7 @@ def check_expectations(
             )
         wrong = np.flatnonzero(_wrong(got[: flat.size], flat, rtol))
         if wrong.size:
-            found.append(_finding(result, launch, buffer, name, got, flat, wrong))
+            found.append(_finding(result, launch, buffer, name, got, flat, wrong, find_writer))
     return tuple(found)
 
 
@@ -106,6 +109,7 @@ def _finding(
     got: npt.NDArray[np.generic],
     want: npt.NDArray[np.generic],
     wrong: npt.NDArray[np.int64],
+    find_writer: Callable[[int], Writer | None],
 ) -> Finding:
     first = int(wrong[0])
     address = buffer.base + first * got.dtype.itemsize
@@ -115,10 +119,14 @@ def _finding(
         f"{wrong.size:,} of {want.size:,} elements differ"
     )
     if writer is None:
-        message += "; no traced thread wrote it (--blocks traces more)"
+        last = find_writer(address)
+        if last is None:
+            message += "; no thread wrote it"
         return Finding(
-            "expect", "critical", "correctness", message, "executed", int(wrong.size), address=address
-        )
+            "expect", "critical", "correctness", message, "executed", int(wrong.size), address=address,
+            pc=last.pc if last else None, line=last.line if last else None,
+            block=last.block if last else None, thread=last.thread if last else None,
+        )  # fmt: skip
     trace_index, step, pc, lane = writer
     trace = result.traces[trace_index]
     linear = int(trace.warp[step]) * 32 + lane

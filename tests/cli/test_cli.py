@@ -281,6 +281,7 @@ def test_expectations(cli, scale, tmp_path):
     code, _, err = cli("report", scale, *RUN, "-o", "a.html", "--expect", f"{name}=bad.npy")
     assert code == 1
     assert "expected 1" in err
+    assert re.search(r"failed: scale: expect, line \d+, thread \(\d+,0,0\), block \(0,0,0\): ", err)
 
 
 def report_with(*findings, complete=True):

@@ -170,6 +170,7 @@ def result_of(
         printed=tuple(run.printed),
         assumptions=tuple(run.assumptions),
         active_histogram=run.counters.histogram(),
+        writer=None if run.watch is None else run.watch.writer,
         functions=tuple((f.name, f.start, f.end) for f in program.functions),
     )
 

@@ -164,6 +164,8 @@ def check(
     if good:
         if footprint is not None:
             footprint.mark(access.index, offset, size, store, None)
+            if store and m.run_state.watch is not None:
+                m.run_state.watch.see(m, access, offset, size, None, pc)
         return None
     index = access.index + offset
     inside = _inside_lanes(m, access, index, offset, size)
@@ -175,6 +177,8 @@ def check(
         m.arena.touch(index[okay], size)
         if footprint is not None:
             footprint.mark(access.index, offset, size, store, okay)
+        if store and m.run_state.watch is not None:
+            m.run_state.watch.see(m, access, offset, size, okay, pc)
     return None if okay.all() else okay
 
 

@@ -15,7 +15,7 @@ from warpglass.machine.launch import Dim3, Launch
 
 __all__ = [
     "COUNTERS", "AccessSample", "Accesses", "Barriers", "BlockTrace", "Buffer", "Finding",
-    "RegisterWrites", "RunResult", "Stop",
+    "RegisterWrites", "RunResult", "Stop", "Writer",
 ]  # fmt: skip
 
 U32 = npt.NDArray[np.uint32]
@@ -51,6 +51,16 @@ class Stop:
     message: str
     pc: int | None = None
     line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """The instruction and thread that wrote a byte last."""
+
+    pc: int
+    line: int
+    block: Dim3
+    thread: Dim3
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +229,7 @@ class RunResult:
     active_histogram: I64  # [instructions, 33]: warp instructions by number of lanes on
     #: (name, first pc, end pc) of the kernel and the functions it calls: they cover all instructions.
     functions: tuple[tuple[str, int, int], ...] = ()
+    writer: Writer | None = None  # of the byte that RunOptions.watch names
     scaled: Mapping[str, object] | None = None  # block classes and multiplicities where blocks were sampled
 
     @property

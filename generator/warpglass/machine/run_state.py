@@ -9,6 +9,7 @@ from warpglass.machine.counters import Counters
 from warpglass.machine.launch import Launch
 from warpglass.machine.memory import Arena
 from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.watch import Watch
 
 if TYPE_CHECKING:
     from warpglass.machine.findings import Findings
@@ -47,6 +48,7 @@ class RunState:
         self.findings = findings
         self.tracer = tracer
         self.counters = Counters(program.size)
+        self.watch = None if options.watch is None else Watch(options.watch - arena.layout.global_base)
         self.issued = 0
         #: Blocks of batches that came to their end.
         self.blocks_done = 0

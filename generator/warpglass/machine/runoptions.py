@@ -19,7 +19,8 @@ class RunOptions:
     ``batch_lanes`` is how many lanes run at once, None lets the machine choose. ``memory_limit`` bounds
     materialised bytes. ``racecheck`` watches shared memory. ``only_blocks`` executes these
     linear block indexes alone; ``sample`` allows to execute classes of equal blocks once where the whole
-    grid is beyond the budget; ``keep_buffers`` copies the buffers into the result.
+    grid is beyond the budget; ``keep_buffers`` copies the buffers into the result. ``watch`` is the
+    address of a byte of global memory whose last writer is to be found.
     """
 
     seed: int = 0
@@ -35,3 +36,4 @@ class RunOptions:
     only_blocks: tuple[int, ...] | None = None
     sample: bool = True
     keep_buffers: bool = True
+    watch: int | None = None
