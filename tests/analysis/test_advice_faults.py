@@ -37,7 +37,9 @@ class Fault:
 
     def of(self, twin: bool) -> dict[str, object]:
         own = {"grid": self.grid, "block": self.block, "shared": self.shared, "args": self.args}
-        own["kernel"] = f"{self.kernel or self.name}_{'fixed' if twin else 'fault'}"
+        own["kernel"] = (
+            f"{self.kernel or self.name}_{'fixed' if twin else 'fault'}" if self.expect else self.name
+        )
         return {**own, **(self.fixed if twin else {})}
 
 
@@ -112,6 +114,47 @@ FAULTS = (
     Fault("registers", "launch", "registers", (864, 1, 1), (128, 1, 1), ("rounds=24",)),
     Fault("spills", "launch", "spills", (864, 1, 1), (256, 1, 1), ("rounds=4",)),
     Fault("barrier", "launch", "barriers", (864, 1, 1), args=("n=64",)),
+    Fault(
+        "convolution",
+        "reuse",
+        "implicit-gemm",
+        (4, 16, 16),
+        (32, 8, 1),
+        ("w=128", "h=128"),
+        fixed={"grid": (4, 16, 2)},
+    ),
+    Fault("passes", "reuse", "register-reuse", (864, 1, 1)),
+    Fault("tree", "reuse", "warp-shuffles"),
+)
+#: Everyday kernels: their launch, the foremost advice (None: any), what would be wrong to say.
+EVERYDAY = (
+    (
+        Fault("stencil", "everyday", "", (32, 128, 1), (32, 8, 1), ("n=1026",)),
+        None,
+        ("alignment", "implicit-gemm"),
+    ),
+    (Fault("blur", "everyday", "", (432, 1, 1)), "tiling", ("alignment", "implicit-gemm", "tensor-cores")),
+    (
+        Fault("bodies", "everyday", "", (16, 1, 1), args=("n=1024",)),
+        "launch-too-small",
+        ("tensor-cores", "tiling"),
+    ),
+    (
+        Fault("rows", "everyday", "", (64, 1, 1), args=("column=int[262144]:random",)),
+        "coalescing",
+        ("tiling", "implicit-gemm", "memory-latency"),
+    ),
+    (
+        Fault("naive", "everyday", "", (16, 16, 1), (16, 16, 1), ("n=128",)),
+        "tiling",
+        ("coalescing", "implicit-gemm"),
+    ),
+    (Fault("normalise", "everyday", "", (864, 1, 1)), None, ("larger-tile", "tiling", "tensor-cores")),
+    (
+        Fault("bins", "everyday", "", (432, 1, 1), args=("n=221184", "data=int[221184]:random")),
+        "atomics",
+        (),
+    ),
 )
 
 
@@ -160,3 +203,32 @@ def test_the_foremost_advice_names_the_fault(fault: Fault) -> None:
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_the_repaired_twin_gets_none_of_it(fault: Fault) -> None:
     assert fault.expect not in [a.id for a in advice_of(fault, True).advice]
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
+@pytest.mark.parametrize(("fault", "first", "wrong"), EVERYDAY, ids=lambda v: getattr(v, "name", ""))
+def test_everyday_kernels_are_told_what_fits(fault: Fault, first: str | None, wrong: tuple[str, ...]) -> None:
+    found = advice_of(fault, False)
+    said = [a.id for a in found.advice]
+    assert first is None or said[:1] == [first], [(a.id, a.gain) for a in found.advice[:3]]
+    assert [name for name in wrong if name in said] == []
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
+def test_a_convolution_is_told_with_its_numbers() -> None:
+    """A block of 32 x 8 reads 16 x 9 values a thread of 16 x 34 x 10 distinct ones: each 6.8 times."""
+    fault = next(f for f in FAULTS if f.name == "convolution")
+    text = advice_of(fault, False).advice[0].text
+    assert "each thread reads 144 values of in" in text
+    assert "4 bytes on, which shares 67% of them" in text
+    assert "reads each value 6.78 times" in text
+    assert "21,760 bytes" in text
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
+def test_one_result_a_thread_is_told_to_hold_more() -> None:
+    fault = Fault("one_result", "reuse", "larger-tile", (16, 16, 1), (16, 16, 1), ("n=256",))
+    assert "several results a thread" in {a.title.split(": ")[-1] for a in advice_of(fault, False).advice}

@@ -8,6 +8,7 @@ from warpglass.analysis.advice_compute import COMPUTE_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
 from warpglass.analysis.advice_memory import MEMORY_RULES
 from warpglass.analysis.advice_model import Advice, Case
+from warpglass.analysis.advice_reuse import REUSE_RULES
 
 __all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
 
@@ -15,8 +16,15 @@ __all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
 LEAST_GAIN = 1.04
 #: Said whatever it gains: the repair costs nothing.
 _FREE = frozenset({"alignment"})
-#: Advice that another makes pointless: what is copied asynchronously is in flight already.
-_COVERED = {"memory-latency": ("async-copy",), "conversions": ("double",)}
+#: Advice that another makes pointless or says already: what is copied asynchronously is in flight, an
+#: implicit
+#: GEMM is tiled and made for the tensor cores, shuffles need neither barriers nor padding.
+_COVERED = {
+    "memory-latency": ("async-copy", "coalescing"),
+    "conversions": ("double",),
+    "tensor-cores": ("implicit-gemm",),
+    "larger-tile": ("implicit-gemm",),
+}
 
 
 def advise(case: Case) -> tuple[Advice, ...]:
@@ -26,7 +34,9 @@ def advise(case: Case) -> tuple[Advice, ...]:
     """
     if not case.model.cycles:
         return ()
-    found = [one for rule in (*MEMORY_RULES, *COMPUTE_RULES, *LAUNCH_RULES) for one in rule(case)]
+    found = [
+        one for rule in (*MEMORY_RULES, *REUSE_RULES, *COMPUTE_RULES, *LAUNCH_RULES) for one in rule(case)
+    ]
     merged: dict[str, Advice] = {}
     for one in sorted(found, key=lambda a: (-a.score, -a.gain[1], a.id)):
         if one.gain[1] < LEAST_GAIN and one.id not in _FREE:

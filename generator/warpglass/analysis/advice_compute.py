@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from warpglass.analysis.advice_model import Advice, Case, make
+from warpglass.analysis.listing import ListingRow
 from warpglass.analysis.resources import peak_of
 
-__all__ = ["COMPUTE_RULES"]
+__all__ = ["COMPUTE_RULES", "products"]
 
 
 def _pcs(case: Case, starts: tuple[str, ...], limit: int = 6) -> tuple[int, ...]:
@@ -116,28 +118,37 @@ def chain(case: Case) -> Iterator[Advice]:
     )
 
 
-def _products(case: Case) -> tuple[int, ...]:
+def _operands(row: ListingRow, isa: str) -> tuple[str, str, str]:
+    """Registers of the two factors and of what is added; empty where one is no register."""
+    if isa == "ptx":
+        return (row.reads[0], row.reads[1], row.reads[2]) if len(row.reads) >= 3 else ("", "", "")
+    listed = [part.strip() for part in row.text.rstrip("; ").split(",")[1:4]]
+    names = [m[0] if (m := re.search(r"\bR\d+\b", part)) is not None else "" for part in listed]
+    return (names[0], names[1], names[2]) if len(names) == 3 else ("", "", "")
+
+
+def products(case: Case) -> tuple[int, ...]:
     """Multiply-adds of a matrix product: both factors were loaded, the sum was not; most executed first.
 
-    Empty where they are less than half of all multiply-adds.
+    Who wrote a register last is taken in the order of the code. Empty where they are less than half of all
+    multiply-adds.
     """
     listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
     loaded: set[str] = set()
-    for row in listing.rows:
-        if row.kind == "load" and row.space not in ("param", "const", None):
-            loaded.update(row.writes)
-    for row in listing.rows:  # moves, halves and conversions of what was loaded
-        if row.kind in ("move", "convert") and row.reads and all(r in loaded for r in row.reads):
-            loaded.update(row.writes)
     found, every = [], 0
     for pc, row in enumerate(listing.rows):
-        if not executed[pc] or not row.opcode.startswith(("fma.rn", "FFMA", "HFMA2", "fma.rn.f16x2")):
-            continue
-        every += int(executed[pc])
-        if sum(r in loaded for r in row.reads if r not in row.writes) >= 2 or (
-            listing.isa == "ptx" and len(row.reads) >= 3 and all(r in loaded for r in row.reads[:2])
-        ):
-            found.append((int(executed[pc]), pc))
+        if executed[pc] and row.opcode.startswith(("fma.rn", "FFMA", "HFMA2")):
+            every += int(executed[pc])
+            first, second, added = _operands(row, listing.isa)
+            if first in loaded and second in loaded and (added in row.writes or added not in loaded):
+                found.append((int(executed[pc]), pc))
+        from_memory = row.kind == "load" and row.space not in ("param", "const", None)
+        # Moves, halves and conversions of what was loaded.
+        passed = row.kind in ("move", "convert") and row.reads and all(r in loaded for r in row.reads)
+        if from_memory or passed:
+            loaded.update(row.writes)
+        else:
+            loaded.difference_update(row.writes)
     if 2 * sum(n for n, _ in found) < every:
         return ()
     return tuple(pc for _, pc in sorted(found, key=lambda item: (-item[0], item[1])))
@@ -154,8 +165,8 @@ def tensor(case: Case) -> Iterator[Advice]:
     if roof.main not in ("fp16", "fp32") or (roof.main == "fp32" and not halves and arch.base < (8, 0)):
         return
     value = roof.intensity.value
-    products = _products(case)
-    if not products or value is None or value < 8:
+    found = products(case)
+    if not found or value is None or value < 8:
         return
     number = sum(int(n.value or 0) for n in roof.ops.values())
     target = "tensor_fp16_fp32acc" if halves else "tensor_tf32"
@@ -184,7 +195,7 @@ def tensor(case: Case) -> Iterator[Advice]:
         "(mma.sync or wmma, ldmatrix).",
         "arithmetic",
         model.gain(**after),
-        pcs=products[:4],
+        pcs=found[:4],
         conflicts=(exact, "fragments raise the registers a thread"),
         confirm="HMMA in the machine code; sm__inst_executed_pipe_tensor above 0",
         derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks",
@@ -196,8 +207,10 @@ def ratio(case: Case) -> Iterator[Advice]:
     for loop in case.loops:
         if loop.ratio is None or not loop.compute or loop.ratio >= loop.high or not loop.flops:
             continue
-        if loop.compute_name == "FFMA" and not case.model.cycles.get("shared"):
-            continue  # without a tile the advice is to make one
+        if loop.compute_name in ("FFMA", "HFMA2") and not (
+            case.model.cycles.get("shared") and products(case)
+        ):
+            continue  # without a tile the advice is to make one; without products there is none to make
         model = case.model
         better = min(loop.high, 2 * loop.ratio)
         keep = loop.ratio / better
@@ -223,10 +236,40 @@ def ratio(case: Case) -> Iterator[Advice]:
         return
 
 
+def register_tile(case: Case) -> Iterator[Advice]:
+    """Products whose factors are read from shared memory once for each multiply-add."""
+    model = case.model
+    shared = model.cycles.get("shared", 0.0)
+    waves = sum(row.wavefronts or 0 for row in case.rows)
+    conflicts = sum(row.conflicts or 0 for row in case.rows)
+    if not shared or shared < 0.7 * model.overlapped or conflicts > 0.2 * waves or not products(case):
+        return
+    for loop in case.loops:
+        if not loop.compute or not loop.shared_loads or loop.compute / loop.shared_loads >= 4:
+            continue
+        gain = model.gain(shared=shared / 4)
+        yield make(
+            case,
+            "larger-tile",
+            "Larger tile: several results a thread",
+            f"{loop.compute} {loop.compute_name} for {loop.shared_loads} loads from shared memory an "
+            f"iteration, "
+            f"{loop.compute / loop.shared_loads:.3g}:1, and shared-memory wavefronts take {shared:,.0f} "
+            f"cycles of "
+            f"an SM. With 4 x 4 results in a thread's registers 8 values feed 16 {loop.compute_name}.",
+            "memory",
+            gain,
+            lines=(loop.line,) if loop.line else (),
+            pcs=products(case)[:2],
+            conflicts=("16 accumulators and 8 factors raise the registers a thread",),
+            confirm="LDS for each FFMA falls in the loop of the machine code",
+            derivation="a quarter of the shared loads stays with 4 x 4 results a thread",
+        )
+        return
+
+
 def division(case: Case) -> Iterator[Advice]:
     """Integer divisions by what is no constant."""
-    import re
-
     listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
     # In machine code each division rounds an approximate reciprocal down to an integer.
     mark = r"F2I\.FTZ\.U32\.TRUNC" if listing.isa == "sass" else r"(div|rem)\.[su](16|32|64)"
@@ -378,6 +421,7 @@ COMPUTE_RULES = (
     chain,
     tensor,
     ratio,
+    register_tile,
     division,
     special,
     integer,

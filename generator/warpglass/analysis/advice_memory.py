@@ -1,7 +1,8 @@
-"""Advice about memory: coalescing, alignment, padding, reuse, asynchronous copies, width, atomics, spills."""
+"""Advice about memory: coalescing, alignment, padding, asynchronous copies, width, atomics, spills."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,6 +11,7 @@ from warpglass.analysis.access import AccessRow
 from warpglass.analysis.advice_model import Advice, Case, make
 from warpglass.analysis.occupancy_view import stage_costs
 from warpglass.analysis.padding import find_remedy, requests_of
+from warpglass.analysis.resources import distinct_atomics
 from warpglass.machine.result import AccessSample
 
 __all__ = ["MEMORY_RULES"]
@@ -17,6 +19,10 @@ __all__ = ["MEMORY_RULES"]
 _EXCESS = 1.1
 #: A float4 that is off by 16 bytes takes 17 sectors for 16.
 _MISALIGNED_EXCESS = 1.05
+#: Traced requests whose first bytes are looked at.
+_MOST_STARTS = 4096
+#: Shared memory that a block's own copy of the counters may take without an opt-in.
+_PRIVATE_BYTES = 48 * 1024
 
 
 def _global(case: Case) -> list[AccessRow]:
@@ -41,59 +47,144 @@ def _shrunk(case: Case, saved: float) -> dict[str, float]:
 def _misaligned(row: AccessRow) -> AccessSample | None:
     """A sample whose lanes are consecutive but start off a sector's boundary by a common offset."""
     for sample in row.samples:
-        lanes = [int(a) for i, a in enumerate(sample.addresses) if sample.mask >> i & 1]
-        if len(lanes) < 8:
-            continue
-        steps = np.diff(np.array(lanes, dtype=np.int64))
-        if (steps == sample.size).all() and min(lanes) % 32:
+        first = _start(sample)
+        if first is not None and first % 32:
             return sample
     return None
 
 
-def coalescing(case: Case) -> Iterator[Advice]:
-    """Requests that touch more sectors than their bytes need."""
+def _start(sample: AccessSample) -> int | None:
+    """The first byte of a request whose lanes access consecutive elements, None for another."""
+    lanes = [int(a) for i, a in enumerate(sample.addresses) if sample.mask >> i & 1]
+    if len(lanes) < 8:
+        return None
+    steps = np.diff(np.array(lanes, dtype=np.int64))
+    return lanes[0] if (steps == sample.size).all() else None
+
+
+def _offsets(case: Case) -> dict[int, set[int]]:
+    """Bytes past a sector at which consecutive requests start, by the buffer's address: of the kept samples
+    and of the first traced block."""
+    found: dict[int, set[int]] = {}
+    trace = next((t for t in case.subject.result.traces if t.accesses is not None), None)
+    if trace is not None and trace.accesses is not None:
+        a = trace.accesses
+        some = np.flatnonzero(a.space == 0)[:_MOST_STARTS]
+        lanes = np.array([int(m).bit_count() for m in a.mask[some].tolist()], dtype=np.int64)
+        at = a.offset[some].astype(np.int64)
+        begin, last = a.addresses[at].astype(np.int64), a.addresses[at + lanes - 1].astype(np.int64)
+        run = (lanes >= 8) & (last - begin == (lanes - 1) * a.size[some])
+        for start in np.unique(begin[run]).tolist():
+            found.setdefault(_base(case, start), set()).add(start % 32)
     for row in _global(case):
-        sectors, ideal = row.sectors or 0, row.sectors_ideal or 0
-        if row.operation == "atomic" or not ideal or sectors / ideal < _MISALIGNED_EXCESS:
+        for sample in row.samples:
+            first = _start(sample)
+            if first is not None:
+                found.setdefault(_base(case, first), set()).add(first % 32)
+    return found
+
+
+def _base(case: Case, address: int) -> int:
+    for buffer in case.subject.result.buffers:
+        if buffer is not None and buffer.base <= address < buffer.base + max(1, buffer.size):
+            return buffer.base
+    return -1
+
+
+def _uneven(case: Case) -> list[tuple[AccessRow, AccessSample | None]]:
+    """Rows with more sectors than their bytes need, and the sample that shows a common misalignment.
+
+    Few addresses that many lanes share are left out: they touch no more sectors than lanes side by side
+    would. So are windows that slide over sectors: the advice about reuse is theirs.
+    """
+    windows = case.reads.windows if case.reads is not None else ()
+    sliding = {pc for window in windows for pc in window.pcs}
+    return [
+        (row, _misaligned(row))
+        for row in _global(case)
+        if row.operation != "atomic"
+        and row.sectors_ideal
+        and (row.sectors or 0) / row.sectors_ideal >= _MISALIGNED_EXCESS
+        and (row.sectors or 0) > row.requests * math.ceil(row.lanes * (row.width or 4) / 32)
+        and not (row.pc in sliding and (row.sectors or 0) < 2 * row.sectors_ideal)
+    ]
+
+
+def _without(case: Case, rows: list[AccessRow]) -> tuple[float, float]:
+    """The gain if some rows touched no more sectors than their bytes need."""
+    after = _shrunk(case, sum(row.sector_excess for row in rows))
+    after |= _latency_without(case, {row.pc: row.sector_excess / row.requests for row in rows})
+    return case.model.gain(**after)
+
+
+def alignment(case: Case) -> Iterator[Advice]:
+    """Arrays that start off a sector's boundary. Neighbours of a stencil are no array that could be moved:
+    there the requests of one buffer start at several offsets."""
+    offsets = _offsets(case)
+    for row, off in _uneven(case):
+        first = _start(off) if off is not None else None
+        if first is None or len(offsets.get(_base(case, first), ())) > 1:
             continue
-        per, best = sectors / row.requests, ideal / row.requests
-        gain = case.model.gain(**_shrunk(case, sectors - ideal))
         opcode = case.subject.listing.rows[row.pc].opcode
-        off = _misaligned(row)
-        if off is not None:
-            first = min(int(a) for i, a in enumerate(off.addresses) if off.mask >> i & 1)
-            yield make(
-                case,
-                "alignment",
-                "Align the array to 32 bytes",
-                f"{opcode} reads consecutive bytes from {first % 32} bytes past a 32-byte sector: "
-                f"{per:.3g} sectors a request where {best:.3g} would do. Pad the header, or start the array "
-                f"at a "
-                "multiple of 32 bytes (128 is not needed).",
-                "memory",
-                gain,
-                pcs=(row.pc,),
-                evidence="executed",
-                confirm="l1tex__t_sectors / l1tex__t_requests falls to the ideal",
-            )
-            continue
-        if sectors / ideal < _EXCESS:
-            continue
         yield make(
             case,
-            "coalescing",
-            "Let neighbouring lanes access neighbouring bytes",
-            f"{opcode} touches {per:.3g} sectors a request where {best:.3g} would do: "
-            f"{sectors - ideal:,} of {sectors:,} sectors bring bytes that the request does not use. Reorder "
-            f"the "
-            "index, the data (structure of arrays) or go through a shared tile.",
+            "alignment",
+            "Align the array to 32 bytes",
+            f"{opcode} reads consecutive bytes from {first % 32} bytes past a 32-byte sector: "
+            f"{(row.sectors or 0) / row.requests:.3g} sectors a request where "
+            f"{(row.sectors_ideal or 0) / row.requests:.3g} would do. Pad the header, or start the array at "
+            f"a "
+            "multiple of 32 bytes (128 is not needed).",
             "memory",
-            gain,
+            _without(case, [row]),
             pcs=(row.pc,),
             evidence="executed",
-            conflicts=("a tile in shared memory takes bytes from occupancy",),
-            confirm="sectors a request of this line falls to the ideal",
+            confirm="l1tex__t_sectors / l1tex__t_requests falls to the ideal",
         )
+
+
+def coalescing(case: Case) -> Iterator[Advice]:
+    """Requests that touch more sectors than their bytes need: all of them together, the worst line first."""
+    rows = [
+        row
+        for row, off in _uneven(case)
+        if off is None and (row.sectors or 0) / (row.sectors_ideal or 1) >= _EXCESS
+    ]
+    if not rows:
+        return
+    rows.sort(key=lambda row: (-row.sector_excess, row.pc))
+    worst = rows[0]
+    sectors, excess = sum(row.sectors or 0 for row in rows), sum(row.sector_excess for row in rows)
+    also = f", with {len(rows) - 1} more like it" if len(rows) > 1 else ""
+    yield make(
+        case,
+        "coalescing",
+        "Let neighbouring lanes access neighbouring bytes",
+        f"{case.subject.listing.rows[worst.pc].opcode} touches {(worst.sectors or 0) / worst.requests:.3g} "
+        f"sectors a request where {(worst.sectors_ideal or 0) / worst.requests:.3g} would do{also}: "
+        f"{excess:,} of {sectors:,} sectors bring bytes that the request does not use. {_how(case, worst)}",
+        "memory",
+        _without(case, rows),
+        pcs=tuple(row.pc for row in rows[:6]),
+        evidence="executed",
+        conflicts=("a tile in shared memory takes bytes from occupancy",),
+        confirm="sectors a request of this line falls to the ideal",
+    )
+
+
+def _how(case: Case, row: AccessRow) -> str:
+    """What to do, by the distance between neighbouring lanes of the worst request."""
+    for sample in row.samples:
+        lanes = [int(a) for i, a in enumerate(sample.addresses) if sample.mask >> i & 1]
+        steps = np.unique(np.diff(np.array(lanes, dtype=np.int64))) if len(lanes) > 3 else np.array([])
+        if steps.size == 1 and steps[0]:
+            return (
+                f"Lanes are {abs(int(steps[0])):,} bytes apart: exchange the roles of the indexes (the "
+                f"lane's "
+                "index last, a warp instead of a thread a row), store structures as arrays, or go through a "
+                "shared tile."
+            )
+    return "Reorder the index, the data (structure of arrays) or go through a shared tile."
 
 
 def padding(case: Case) -> Iterator[Advice]:
@@ -147,55 +238,6 @@ def _latency_without(case: Case, saved: dict[int, float]) -> dict[str, float]:
     spared = sum(int(executed[pc]) / warps * each for pc, each in saved.items())
     spared = min(spared, 0.9 * chain.parts["memory"])
     return {"latency": case.model.cycles["latency"] * (1 - spared / max(chain.cycles, 1.0))}
-
-
-def reuse(case: Case) -> Iterator[Advice]:
-    """The same bytes requested again and again from beyond the SM."""
-    loads = [row for row in _global(case) if row.operation == "load"]
-    if case.roof.unique.value is None or not loads or case.model.cycles.get("shared"):
-        return
-    requested = 32 * sum(row.sectors or 0 for row in loads)
-    read = sum(
-        32 * b.sectors[0] for b in case.subject.result.buffers if b is not None and b.sectors is not None
-    )
-    factor = requested / read if read else 0.0
-    if factor < 4:
-        return
-    keep = max(1 / factor, 1 / 16)
-    after = {name: case.model.cycles[name] * keep for name in ("l1", "l2") if name in case.model.cycles}
-    chain = case.model.chain
-    if chain is not None and chain.cycles:
-        memory = chain.parts["memory"] / chain.cycles
-        after["latency"] = case.model.cycles.get("latency", 0.0) * (1 - memory * (1 - keep))
-    if case.model.gain(**after)[1] < 1.15:
-        return
-    worst = sorted(loads, key=lambda r: -(r.sectors or 0))
-    arithmetic = case.roof.main is not None and any(loop.compute and loop.loads for loop in case.loops)
-    name = "tiling" if arithmetic else "l2-rereads"
-    title = (
-        "Reuse what was loaded: block through shared memory or registers"
-        if arithmetic
-        else ("Keep what is read again close: the L2 serves it many times")
-    )
-    text = f"every byte is requested {factor:.3g} times ({requested:,} bytes requested, {read:,} distinct): "
-    text += (
-        "an algorithmic change (tiles as in an implicit GEMM or im2col, register blocking) loads it once a "
-        "tile."
-        if arithmetic
-        else "hold it in registers or shared memory, or order the blocks so that neighbours share it."
-    )
-    yield make(
-        case,
-        name,
-        title,
-        text,
-        "memory",
-        case.model.gain(**after),
-        pcs=tuple(r.pc for r in worst[:4]),
-        conflicts=("a tile takes shared memory and registers, which may cost occupancy",),
-        confirm="lts__t_sectors falls towards the unique sectors",
-        derivation="requests shrink by the reuse of a tile of 16, no further than each byte once",
-    )
 
 
 def pipelining(case: Case) -> Iterator[Advice]:
@@ -283,23 +325,42 @@ def atomics(case: Case) -> Iterator[Advice]:
     worst = max(rows, key=lambda r: r.lanes * r.requests)
     lanes = worst.lanes * worst.requests
     per = lanes / (worst.atomic_addresses or 1)
-    after = {"atomics": case.model.cycles.get("atomics", 0.0) / max(2.0, 32.0 if per >= 16 else per)}
+    now = case.model.cycles.get("atomics", 0.0)
+    gain = case.model.gain(atomics=now / max(2.0, 32.0 if per >= 16 else per))
+    said, private = "", _private(case, worst)
+    if private is not None:
+        addresses, share = private
+        said = f", those of a block on {addresses:,} address{'es' if addresses != 1 else ''}"
+        apart = case.model.gain(atomics=now * share)
+        gain = (min(gain[0], apart[0]), max(gain[1], apart[1]))
     yield make(
         case,
         "atomics",
         "Combine before the atomic",
         f"{lanes:,.0f} lanes send atomics, {per:.3g} of a warp to one address on average: they are served "
         f"one "
-        "after the other. Reduce within the warp (shuffles, __reduce_add_sync) or the block first, or "
+        f"after the other{said}. Reduce within the warp (shuffles, __reduce_add_sync) or the block first, or "
         "privatise.",
         "memory",
-        case.model.gain(**after),
+        gain,
         pcs=(worst.pc,),
         evidence="modelled",
         conflicts=("private copies take shared memory",),
         confirm="atomic requests fall by the number of lanes combined",
         derivation="one atomic a warp (or private copy) instead of one a lane",
     )
+
+
+def _private(case: Case, row: AccessRow) -> tuple[int, float] | None:
+    """(addresses of a block's atomics, share of the atomics left if each block adds its own sums once)."""
+    if row.space == "shared":
+        return None
+    addresses = round(distinct_atomics(case.subject, row))
+    block = row.lanes * row.requests / max(1, case.subject.result.blocks_executed)
+    if not addresses or 4 * addresses > _PRIVATE_BYTES or 2 * addresses > block:
+        return None
+    # The copies' own atomics go to shared memory, which is some ten times as fast on one address.
+    return addresses, max(0.1, addresses / block)
 
 
 def spills(case: Case) -> Iterator[Advice]:
@@ -341,4 +402,4 @@ def spills(case: Case) -> Iterator[Advice]:
     )
 
 
-MEMORY_RULES = (coalescing, padding, reuse, pipelining, wider, atomics, spills)
+MEMORY_RULES = (alignment, coalescing, padding, pipelining, wider, atomics, spills)

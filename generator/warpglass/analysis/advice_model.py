@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from warpglass.analysis.access import AccessRow
 from warpglass.analysis.occupancy_view import OccupancyView
+from warpglass.analysis.reads import Reads
 from warpglass.analysis.resources import Model
 from warpglass.analysis.roofline import Roofline
 from warpglass.analysis.sass_loops import LoopView
@@ -56,6 +57,7 @@ class Case:
     loops: tuple[LoopView, ...]
     occupancy: OccupancyView | None
     tight: tuple[Tightening, ...]
+    reads: Reads | None = None
 
     def count(self, name: str) -> int:
         """Whole-run sum of a counter."""
@@ -70,8 +72,14 @@ class Case:
 
     @property
     def hot(self) -> LoopView | None:
-        """The hottest inner loop."""
-        return self.loops[0] if self.loops else None
+        """The hottest innermost loop."""
+        return next((loop for loop in self.loops if not loop.nest), None)
+
+    def staged(self) -> bool:
+        """Whether the kernel puts what it loads into shared memory already."""
+        stores = sum(row.lanes * row.requests for row in self.rows if _shared_store(row))
+        loads = sum(row.lanes * row.requests for row in self.rows if row.operation == "load" and row.sectors)
+        return self.asynchronous() or stores >= 0.25 * max(1.0, loads)
 
     def asynchronous(self) -> bool:
         """Whether the kernel copies asynchronously anywhere already."""
@@ -79,6 +87,10 @@ class Case:
 
         views = [self.subject.listing, *([self.subject.sass_listing] if self.subject.sass_listing else [])]
         return any(is_async_copy(row, view.isa) for view in views for row in view.rows)
+
+
+def _shared_store(row: AccessRow) -> bool:
+    return row.space == "shared" and row.operation == "store"
 
 
 HOW = "busy cycles of every resource before and after, from perfect overlap to none"

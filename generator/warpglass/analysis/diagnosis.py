@@ -8,6 +8,7 @@ from warpglass.analysis.access import access_table
 from warpglass.analysis.advice import Advice, Case, advise
 from warpglass.analysis.decision import DecisionRow, decide, verdict_text
 from warpglass.analysis.occupancy_view import OccupancyView, view
+from warpglass.analysis.reads import block_reads
 from warpglass.analysis.resources import Model, build_model
 from warpglass.analysis.roofline import Roofline, roofline
 from warpglass.analysis.sass_loops import LoopView, inner_loops
@@ -42,7 +43,8 @@ def diagnose(subject: Subject) -> Diagnosis:
     if subject.function is not None and subject.sass_listing is not None:
         tight = tightenings(subject.function, subject.sass_listing, subject.arch)
     matrix = decide(model, roof, seen, loops)
-    case = Case(subject, model, roof, access_table(subject.listing, subject.result), loops, seen, tight)
+    rows = access_table(subject.listing, subject.result)
+    case = Case(subject, model, roof, rows, loops, seen, tight, block_reads(subject))
     return Diagnosis(
         subject, model, roof, seen, loops, tight, matrix, verdict_text(model, roof, matrix), advise(case)
     )

@@ -108,13 +108,14 @@ def sufficiency(
         return None
     by_issue = math.ceil(4 * latency / max(1, loop.instructions))
     by_bandwidth = None
-    if model is not None and model.dram_gbs and model.boost_mhz:
+    if model is not None and model.dram_gbs and model.boost_mhz and loop.bytes is not None:
         each = model.dram_gbs * 1e9 / (model.boost_mhz * 1e6) / model.sm_count
         by_bandwidth = math.ceil(each * latency / max(1.0, loop.bytes))
     needed = min(by_issue, by_bandwidth) if by_bandwidth is not None else by_issue
+    size = "of unknown size" if loop.bytes is None else f"{loop.bytes:.4g} bytes a warp"
     rule = (
-        f"latency {latency} cycles; {loop.instructions} instructions and {loop.loads} loads "
-        f"({loop.bytes:g} bytes a warp) an iteration"
+        f"latency {latency} cycles; {loop.instructions} instructions and {loop.loads} loads ({size}) "
+        "an iteration"
     )
     return Sufficiency(
         latency, loop.loads, loop.instructions, by_issue, by_bandwidth, max(1, needed), active, rule

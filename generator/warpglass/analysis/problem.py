@@ -60,6 +60,8 @@ class Problem:
     bytes: float | None
     rule: str
     source: str
+    #: The matrix product that a convolution is, as an implicit GEMM: "M x N x K = …", else empty.
+    matrix: str = ""
 
 
 #: Least work by kind of problem; every operand is read once and every result written once.
@@ -107,6 +109,10 @@ FORMULAS: Mapping[str, Formula] = {
         "each input read once, the result written once (Williams et al., Roofline, CACM 52(4), 2009)",
     ),
 }
+
+
+#: Rows, columns and depth of the product that a convolution is (the same guide, section 2.1).
+_IMPLICIT = ("n*((h+2*pad-r)//stride+1)*((w_in+2*pad-s)//stride+1)", "k", "c*r*s")
 
 
 def evaluate(text: str, names: Mapping[str, float]) -> float:
@@ -202,6 +208,10 @@ def parse_problem(text: str, names: Mapping[str, float] | None = None) -> Proble
     if missing or any(value < 0 for value in sizes.values()):
         raise UsageError(f"--problem {kind} needs {', '.join(formula.names)}, none of them negative")
     values = {**sizes, "w": width}
+    matrix = ""
+    if kind == "conv":
+        m, n, k = (evaluate(text, values) for text in _IMPLICIT)
+        matrix = f"M x N x K = {m:,.0f} x {n:,.0f} x {k:,.0f}"
     return Problem(
         kind,
         f"{kind} " + ", ".join(f"{name}={sizes[name]:g}" for name in order if name in sizes),
@@ -209,6 +219,7 @@ def parse_problem(text: str, names: Mapping[str, float] | None = None) -> Proble
         evaluate(formula.bytes, values),
         f"flops = {formula.flops}; bytes = {formula.bytes} with w = {width:g}",
         formula.source,
+        matrix,
     )
 
 

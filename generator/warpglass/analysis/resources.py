@@ -20,7 +20,7 @@ from warpglass.analysis.operations import arithmetic
 from warpglass.analysis.subject import Subject
 from warpglass.gpu.rates import peaks
 
-__all__ = ["LABELS", "Model", "build_model", "l1_share", "unique_bytes"]
+__all__ = ["LABELS", "Model", "build_model", "distinct_atomics", "l1_share", "unique_bytes"]
 
 LABELS: Mapping[str, str] = {
     "issue": "instruction issue",
@@ -254,7 +254,7 @@ def _spread(
         if row.operation == "atomic" and row.space != "shared" and row.atomic_addresses:
             # Lanes on one address are merged by sixteen before they reach the L2 (measured on a V100).
             sent = row.requests * max(1.0, 2 * row.atomic_addresses / max(row.lanes * row.requests, 1))
-            apart = min(_L2_SLICES, max(1.0, _distinct_atomics(subject, row)))
+            apart = min(_L2_SLICES, max(1.0, distinct_atomics(subject, row)))
             merged = (
                 max(sent, 2.0 * row.requests) if row.atomic_addresses < row.lanes * row.requests else sent
             )
@@ -275,7 +275,7 @@ def _spread(
     )
 
 
-def _distinct_atomics(subject: Subject, row: AccessRow) -> float:
+def distinct_atomics(subject: Subject, row: AccessRow) -> float:
     """Distinct addresses that an atomic instruction used over the grid, from its first traced block."""
     for trace in subject.result.traces:
         a = trace.accesses

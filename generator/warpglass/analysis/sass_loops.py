@@ -1,7 +1,13 @@
 """Inner loops found in the control-flow graph, and what they do for each load: the compute-to-load ratio.
 
 Counted are warp-level instructions of the loop's own blocks: tensor instructions or FFMAs over loads that
-bring bytes in (LDG, LDGSTS, UBLKCP, UTMALDG; an LDGSTS once). Beside the ratio stands FLOP a byte loaded.
+bring bytes in (LDG, LDGSTS, UBLKCP, UTMALDG; an LDGSTS once). Beside the ratio stands FLOP a byte loaded:
+what the lanes that were on computed over the bytes that they asked for; without an execution all 32 count as
+on.
+
+A loop that loads what a loop inside it computes with is shown whole, as a nest: its inner instructions count
+as often as they were executed for each iteration of the outer loop. Inner loops that never ran count as
+absent.
 
 Thresholds for tensor-core loops are 5:1 and 20:1. A warp's 16-byte load moves 512 bytes. The L2 gives an SM
 64 bytes a clock, so that one load takes 8 clocks, in which 2,048 FLOP a clock are 4 HMMA.16816 of 4,096 FLOP:
@@ -13,9 +19,10 @@ derived in :func:`thresholds` from the rates of the architecture, the GPU and th
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warpglass.analysis.listing import Listing
+from warpglass.analysis.listing import Listing, ListingRow
 from warpglass.analysis.mix import loop_trips
 from warpglass.analysis.operations import arithmetic, is_async_copy, is_global_load
 from warpglass.analysis.subject import Subject
@@ -29,9 +36,12 @@ _L2_BYTES_CLOCK = 64
 
 @dataclass(frozen=True, slots=True)
 class LoopView:
-    """One innermost loop. ``compute`` and ``loads`` are warp instructions of one iteration; ``flops`` and
-    ``bytes`` are of one iteration of a warp with all lanes on; ``low``/``high`` are the thresholds of
-    ``ratio``. ``line`` is (path, line) of its header. ``executions`` are the header's warp instructions."""
+    """One innermost loop, or with ``nest`` a loop that loads for one inside it. ``compute`` and ``loads`` are
+    warp instructions of one iteration; ``flops`` and ``bytes`` (None where no table and no run tells a copy's
+    size) are of one iteration of a warp with ``lanes`` lanes on (the mean over its arithmetic and loads;
+    None: not executed, all taken to be on); ``low``/``high`` are the thresholds of ``ratio``. ``line`` is
+    (path, line) of its header. ``executions`` are the header's warp instructions; ``spills`` accesses of
+    local memory."""
 
     index: int
     isa: str
@@ -50,7 +60,7 @@ class LoopView:
     integer: int
     uniform: int
     flops: float
-    bytes: float
+    bytes: float | None
     low: float
     high: float
     threshold_rule: str
@@ -58,6 +68,9 @@ class LoopView:
     executions: int | None
     trips: float | None
     opcodes: tuple[tuple[str, int], ...]
+    spills: int = 0
+    lanes: float | None = None
+    nest: bool = False
 
     @property
     def ratio(self) -> float | None:
@@ -95,35 +108,99 @@ def thresholds(machine: Arch, model: GpuModel | None, width: float) -> tuple[flo
 
 
 def inner_loops(subject: Subject) -> tuple[LoopView, ...]:
-    """The innermost loops of the machine code, else of the PTX, hottest first."""
+    """Innermost loops of the machine code, else of the PTX, and nests that load for them, hottest first."""
     listing = subject.sass_listing or subject.listing
     ran = listing is subject.listing or subject.result.isa == listing.isa
     trips = loop_trips(listing, subject.result) if ran else (None,) * len(listing.loops)
+    executed = subject.result.counters["warp_executed"]
+
+    def alive(index: int) -> bool:
+        return not ran or bool(executed[listing.blocks[listing.loops[index].header].start])
+
     found = []
     for index, loop in enumerate(listing.loops):
         inside = set(loop.blocks)
-        if any(set(o.blocks) < inside for o in listing.loops):
-            continue
-        found.append(_view(subject, listing, index, trips[index] if index < len(trips) else None, ran))
+        inner: set[int] = set()
+        for other, candidate in enumerate(listing.loops):
+            if set(candidate.blocks) < inside and alive(other):
+                inner.update(candidate.blocks)
+        if inner:
+            outside = [b for b in loop.blocks if b not in inner]
+            rows = [listing.rows[pc] for pc in _pcs(listing, outside)]
+            within = [listing.rows[pc] for pc in _pcs(listing, sorted(inner))]
+            loads = any(is_global_load(row, listing.isa) for row in rows)
+            if not ran or not loads or any(is_global_load(row, listing.isa) for row in within):
+                continue
+        found.append(_view(subject, listing, index, trips[index], ran, bool(inner)))
     return tuple(sorted(found, key=lambda v: (-(v.executions or 0) * v.instructions, -v.flops, v.start)))
 
 
-def _view(subject: Subject, listing: Listing, index: int, trips: float | None, ran: bool) -> LoopView:
+def _pcs(listing: Listing, blocks: Sequence[int]) -> list[int]:
+    return [pc for b in blocks for pc in range(listing.blocks[b].start, listing.blocks[b].end)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Weighed:
+    """Instructions of a loop with how often each counts and how many of its lanes are on (None: unknown)."""
+
+    isa: str
+    items: tuple[tuple[ListingRow, float, float | None, float | None], ...]
+
+    def count(self, wanted: Sequence[bool]) -> int:
+        return round(sum(item[1] for item, yes in zip(self.items, wanted, strict=True) if yes))
+
+
+def _weighed(
+    subject: Subject, listing: Listing, header: int, pcs: Sequence[int], ran: bool, nest: bool
+) -> _Weighed:
+    c = subject.result.counters
+    entered = int(c["warp_executed"][header]) if ran else 0
+    items = []
+    for pc in pcs:
+        times = int(c["warp_executed"][pc]) if ran else 0
+        weight = times / entered if nest and entered else 1.0
+        lanes = int(c["thread_executed"][pc]) / times if times else None
+        moved = int(c["bytes"][pc]) / times if times else None
+        items.append((listing.rows[pc], weight, lanes, moved))
+    return _Weighed(listing.isa, tuple(items))
+
+
+def _bytes(row: ListingRow, lanes: float | None, moved: float | None) -> float | None:
+    """Bytes that one warp instruction brings in: counted where it ran, else a width times 32 lanes."""
+    if moved:
+        return moved
+    if lanes is not None:
+        return 0.0 if lanes == 0 else None if row.width is None else lanes * row.width
+    return 32.0 * row.width if row.width is not None else None
+
+
+def _view(
+    subject: Subject, listing: Listing, index: int, trips: float | None, ran: bool, nest: bool
+) -> LoopView:
     loop = listing.loops[index]
-    pcs = tuple(pc for b in loop.blocks for pc in range(listing.blocks[b].start, listing.blocks[b].end))
-    rows = [listing.rows[pc] for pc in pcs]
+    pcs = tuple(_pcs(listing, loop.blocks))
     isa = listing.isa
-    flops, tensor, scalar, half = 0.0, 0, 0, 0
-    for row in rows:
-        work = arithmetic(row, isa)
-        if work is None:
-            continue
-        flops += work.warp or 32 * work.lane
-        tensor += work.warp > 0
-        scalar += work.precision in ("fp32", "fp64") and work.lane >= 2
-        half += work.precision == "fp16" and work.lane >= 2
-    loads = [row for row in rows if is_global_load(row, isa)]
-    moved = sum(32.0 * (row.width or 4) for row in loads)
+    header = listing.blocks[loop.header].start
+    weighed = _weighed(subject, listing, header, pcs, ran, nest)
+    rows = [item[0] for item in weighed.items]
+    works = [arithmetic(row, isa) for row in rows]
+    is_load = [is_global_load(row, isa) for row in rows]
+    flops, lanes_on, lanes_of = 0.0, 0.0, 0.0
+    for (_, weight, lanes, _moved), work, load in zip(weighed.items, works, is_load, strict=True):
+        if work is not None:
+            flops += weight * (work.warp or (32 if lanes is None else lanes) * work.lane)
+        if lanes is not None and (load or (work is not None and not work.warp)):
+            lanes_on, lanes_of = lanes_on + weight * lanes, lanes_of + weight
+    tensor = weighed.count([w is not None and w.warp > 0 for w in works])
+    scalar = weighed.count([w is not None and w.precision in ("fp32", "fp64") and w.lane >= 2 for w in works])
+    half = weighed.count([w is not None and w.precision == "fp16" and w.lane >= 2 for w in works])
+    loads = weighed.count(is_load)
+    sizes = [
+        None if (size := _bytes(row, lanes, found)) is None else size * weight
+        for (row, weight, lanes, found), load in zip(weighed.items, is_load, strict=True)
+        if load
+    ]
+    moved = None if None in sizes else sum(size for size in sizes if size is not None)
     base = Counter(row.opcode.split(".", 1)[0] for row in rows)
     name = next((b for b in base if b in ("HMMA", "IMMA", "HGMMA", "DMMA", "QMMA", "IGMMA", "QGMMA")), "MMA")
     if tensor:
@@ -133,26 +210,26 @@ def _view(subject: Subject, listing: Listing, index: int, trips: float | None, r
         )
         compute, named = tensor, name
     else:
-        low, high, rule = thresholds(subject.arch, subject.gpu, moved / 32 / len(loads) if loads else 4)
+        widths = [row.width for row, load in zip(rows, is_load, strict=True) if load and row.width]
+        low, high, rule = thresholds(subject.arch, subject.gpu, sum(widths) / len(widths) if widths else 4)
         compute, named = (scalar, "FFMA") if scalar >= half else (half, "HFMA2")
-    header = listing.blocks[loop.header].start
     return LoopView(
         index=index,
         isa=isa,
         start=min(pcs),
         end=max(pcs) + 1,
         pcs=pcs,
-        instructions=len(rows),
+        instructions=round(sum(item[1] for item in weighed.items)),
         compute_name=named,
         compute=compute,
-        loads=len(loads),
-        asynchronous=sum(is_async_copy(row, isa) for row in rows),
-        shared_loads=sum(row.space == "shared" and row.operation == "load" for row in rows),
-        shared_stores=sum(row.space == "shared" and row.operation == "store" for row in rows),
-        barriers=sum(row.opcode.startswith(("BAR", "bar", "barrier")) for row in rows),
-        conversions=sum(row.kind == "convert" for row in rows),
-        integer=sum(row.kind == "alu" for row in rows),
-        uniform=sum(row.opcode.startswith("U") and isa == "sass" for row in rows),
+        loads=loads,
+        asynchronous=weighed.count([is_async_copy(row, isa) for row in rows]),
+        shared_loads=weighed.count([row.space == "shared" and row.operation == "load" for row in rows]),
+        shared_stores=weighed.count([row.space == "shared" and row.operation == "store" for row in rows]),
+        barriers=weighed.count([row.opcode.startswith(("BAR", "bar", "barrier")) for row in rows]),
+        conversions=weighed.count([row.kind == "convert" for row in rows]),
+        integer=weighed.count([row.kind == "alu" for row in rows]),
+        uniform=weighed.count([row.opcode.startswith("U") and isa == "sass" for row in rows]),
         flops=flops,
         bytes=moved,
         low=low,
@@ -164,6 +241,9 @@ def _view(subject: Subject, listing: Listing, index: int, trips: float | None, r
         else _by_line(subject, listing, pcs),
         trips=trips,
         opcodes=tuple(base.most_common(8)),
+        spills=weighed.count([row.space == "local" for row in rows]),
+        lanes=lanes_on / lanes_of if lanes_of else None,
+        nest=nest,
     )
 
 

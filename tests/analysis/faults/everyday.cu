@@ -1,0 +1,58 @@
+// Kernels as they are written every day, for what the advice must and must not say about them.
+
+__global__ void stencil(const float* a, float* b, int n) {
+    const int x = blockIdx.x * 32 + threadIdx.x + 1, y = blockIdx.y * 8 + threadIdx.y + 1;
+    b[y * n + x] = 0.25f * (a[y * n + x - 1] + a[y * n + x + 1] + a[(y - 1) * n + x] + a[(y + 1) * n + x]);
+}
+
+__global__ void blur(const float* in, float* out) {
+    const int i = blockIdx.x * 256 + threadIdx.x;
+    float sum = 0.0f;
+    for (int k = 0; k < 17; k++) sum += in[i + k];
+    out[i] = sum / 17;
+}
+
+__global__ void bodies(const float4* p, float4* f, int n) {
+    __shared__ float4 s[256];
+    const float4 me = p[blockIdx.x * 256 + threadIdx.x];
+    float ax = 0, ay = 0, az = 0;
+    for (int t = 0; t < n; t += 256) {
+        s[threadIdx.x] = p[t + threadIdx.x];
+        __syncthreads();
+        for (int j = 0; j < 256; j++) {
+            const float dx = s[j].x - me.x, dy = s[j].y - me.y, dz = s[j].z - me.z;
+            float r = rsqrtf(dx * dx + dy * dy + dz * dz + 0.01f);
+            r = r * r * r * s[j].w;
+            ax += dx * r, ay += dy * r, az += dz * r;
+        }
+        __syncthreads();
+    }
+    f[blockIdx.x * 256 + threadIdx.x] = make_float4(ax, ay, az, 0);
+}
+
+// A thread a row of a sparse matrix: sixteen values a row.
+__global__ void rows(const float* value, const int* column, const float* x, float* y) {
+    const int r = blockIdx.x * 256 + threadIdx.x;
+    float sum = 0.0f;
+    for (int i = r * 16; i < r * 16 + 16; i++) sum += value[i] * x[column[i]];
+    y[r] = sum;
+}
+
+__global__ void naive(const float* a, const float* b, float* c, int n) {
+    const int row = blockIdx.y * 16 + threadIdx.y, col = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0.0f;
+    for (int i = 0; i < n; i++) sum += a[row * n + i] * b[i * n + col];
+    c[row * n + col] = sum;
+}
+
+__global__ void normalise(const float* in, const float* gain, const float* bias, float* out) {
+    const float value = in[blockIdx.x * 256 + threadIdx.x];
+    float sum = value;
+    for (int k = 16; k; k /= 2) sum += __shfl_xor_sync(~0u, sum, k);
+    for (int i = threadIdx.x; i < 1024; i += 256)
+        out[blockIdx.x * 1024 + i] = (in[blockIdx.x * 1024 + i] - sum) * gain[i] + bias[i];
+}
+
+__global__ void bins(const unsigned* data, int* count, int n) {
+    for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) atomicAdd(&count[data[i] & 63], 1);
+}

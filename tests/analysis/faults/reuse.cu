@@ -1,0 +1,93 @@
+// Faults of reuse: each *_fault has one, its *_fixed twin does the same work without it.
+
+// A direct 3 x 3 convolution over 16 channels: neighbouring threads read overlapping windows.
+__global__ void convolution_fault(const float* in, const float* weight, float* out, int w, int h) {
+    const int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 8 + threadIdx.y, k = blockIdx.z;
+    float sum = 0.0f;
+    for (int c = 0; c < 16; c++)
+        for (int r = 0; r < 3; r++)
+            for (int s = 0; s < 3; s++)
+                sum += in[(c * (h + 2) + y + r) * (w + 2) + x + s] * weight[((k * 16 + c) * 3 + r) * 3 + s];
+    out[(k * h + y) * w + x] = sum;
+}
+
+// The same as an implicit GEMM: the window of a channel is gathered once for eight output channels.
+__global__ void convolution_fixed(const float* in, const float* weight, float* out, int w, int h) {
+    __shared__ float tile[10][34], factor[8][9];
+    const int t = threadIdx.y * 32 + threadIdx.x, x0 = blockIdx.x * 32, y0 = blockIdx.y * 8;
+    float sum[8] = {};
+    for (int c = 0; c < 16; c++) {
+        for (int i = t; i < 340; i += 256)
+            tile[i / 34][i % 34] = in[(c * (h + 2) + y0 + i / 34) * (w + 2) + x0 + i % 34];
+        if (t < 72) factor[t / 9][t % 9] = weight[((blockIdx.z * 8 + t / 9) * 16 + c) * 9 + t % 9];
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < 3; r++)
+#pragma unroll
+            for (int s = 0; s < 3; s++)
+#pragma unroll
+                for (int k = 0; k < 8; k++) sum[k] += tile[threadIdx.y + r][threadIdx.x + s] * factor[k][r * 3 + s];
+        __syncthreads();
+    }
+    for (int k = 0; k < 8; k++)
+        out[((blockIdx.z * 8 + k) * h + y0 + threadIdx.y) * w + x0 + threadIdx.x] = sum[k];
+}
+
+// Three passes over the same row: each thread loads its values three times.
+__global__ void passes_fault(const float* in, float* out) {
+    const float* row = in + blockIdx.x * 1024;
+    float sum = 0.0f, square = 0.0f;
+    for (int i = threadIdx.x; i < 1024; i += 256) sum += __ldcg(&row[i]);
+    for (int i = threadIdx.x; i < 1024; i += 256) square += (__ldcg(&row[i]) - sum) * (__ldcg(&row[i]) - sum);
+    for (int i = threadIdx.x; i < 1024; i += 256) out[blockIdx.x * 1024 + i] = __ldcg(&row[i]) * square;
+}
+
+__global__ void passes_fixed(const float* in, float* out) {
+    const float* row = in + blockIdx.x * 1024;
+    float value[4], sum = 0.0f, square = 0.0f;
+    for (int j = 0; j < 4; j++) sum += value[j] = __ldcg(&row[threadIdx.x + 256 * j]);
+    for (int j = 0; j < 4; j++) square += (value[j] - sum) * (value[j] - sum);
+    for (int j = 0; j < 4; j++) out[blockIdx.x * 1024 + threadIdx.x + 256 * j] = value[j] * square;
+}
+
+// A tree through shared memory: a barrier on each level, ever fewer lanes.
+__global__ void tree_fault(const float* in, float* out) {
+    __shared__ float part[256];
+    const int t = threadIdx.x;
+    part[t] = in[blockIdx.x * 256 + t];
+    __syncthreads();
+    for (int k = 1; k < 256; k *= 2) {
+        if (t % (2 * k) == 0) part[t] += part[t + k];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = part[0];
+}
+
+__global__ void tree_fixed(const float* in, float* out) {
+    __shared__ float part[8];
+    const int t = threadIdx.x;
+    float sum = in[blockIdx.x * 256 + t];
+    for (int k = 16; k; k /= 2) sum += __shfl_down_sync(~0u, sum, k);
+    if (t % 32 == 0) part[t / 32] = sum;
+    __syncthreads();
+    if (t < 32) {
+        sum = t < 8 ? part[t] : 0.0f;
+        for (int k = 4; k; k /= 2) sum += __shfl_down_sync(~0u, sum, k);
+        if (t == 0) out[blockIdx.x] = sum;
+    }
+}
+
+// A product through 16 x 16 tiles with one result a thread: each multiply-add reads shared memory.
+__global__ void one_result_fault(const float* a, const float* b, float* c, int n) {
+    __shared__ float as[16][16], bs[16][16];
+    const int tx = threadIdx.x, ty = threadIdx.y, row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx;
+    float sum = 0.0f;
+    for (int t = 0; t < n; t += 16) {
+        as[ty][tx] = a[row * n + t + tx];
+        bs[ty][tx] = b[(t + ty) * n + col];
+        __syncthreads();
+        for (int i = 0; i < 16; i++) sum += as[ty][i] * bs[i][tx];
+        __syncthreads();
+    }
+    c[row * n + col] = sum;
+}
