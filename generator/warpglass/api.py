@@ -13,6 +13,7 @@ from warpglass.analyse import diagnosis_of, profiled_times
 from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
+from warpglass.files import is_file, read_file
 from warpglass.gpu import GpuModel
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.sniff import decode_text
@@ -143,7 +144,7 @@ def plan_unit(
         "report_specs": [*measured, *_preset(unit)],
     }
     planned: tuple[PlannedLaunch, ...]
-    if options.launch_file is None and beside.is_file():
+    if options.launch_file is None and is_file(beside):
         where = f"{_LAUNCH_FILE} beside {unit.input.name}"
         try:
             if names_none(unit.kernels, beside):  # it is a neighbour's
@@ -276,12 +277,11 @@ def _title(launches: Sequence[Mapping[str, Any]]) -> str:
 def _notes(options: ReportOptions) -> str | None:
     if options.notes is None:
         return None
+    content = read_file(options.notes, _MAX_NOTES)
     try:
-        if options.notes.stat().st_size > _MAX_NOTES:
-            raise InputError(f"{options.notes.name} is larger than {_MAX_NOTES >> 20} MiB")
-        return options.notes.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{options.notes} cannot be read: {error}") from None
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{options.notes} is no UTF-8 text: {error}") from None
 
 
 def _tools(units: Sequence[CodeUnit]) -> list[dict[str, Any]]:

@@ -14,13 +14,23 @@ from warpglass import cli_options as o
 from warpglass.cli_bottleneck import register
 from warpglass.cli_console import Shell, show_error
 from warpglass.cli_measured import register as register_profiles
-from warpglass.errors import WarpglassError
+from warpglass.cli_streams import (
+    ReaderGoneError,
+    RootCommand,
+    drop_streams,
+    flush_streams,
+    interactive,
+    open_streams,
+)
+from warpglass.errors import UsageError, WarpglassError
+from warpglass.files import reason_of
 from warpglass.options import ReportOptions
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="warpglass",
+    cls=RootCommand,
     help="Self-contained HTML reports that replay a CUDA kernel, without a GPU.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,7 +41,7 @@ app = typer.Typer(
 _DEFAULTS = ReportOptions()
 _DEFECT = "this is a defect of warpglass; WARPGLASS_DEBUG=1 shows where it happened"
 
-Input = Annotated[Path, typer.Argument(metavar="FILE", help="A .cu, .ptx, cubin … by content.")]
+Input = Annotated[Path, typer.Argument(metavar="FILE", help="CUDA, PTX, cubin … known by content.")]
 
 
 def _level(quiet: bool, verbose: bool) -> Shell:
@@ -55,7 +65,12 @@ def common(
 
 @app.command()
 def report(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT", help="Kernels, by content.")],
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="INPUT", help="CUDA, PTX, SASS, cubin, profiler report, CUTLASS header: known by content."
+        ),
+    ],
     output: o.Output = None,
     json: o.Json = None,
     open_: o.Open = False,
@@ -97,7 +112,7 @@ def report(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Make one page (or JSON, or Markdown) about the kernels in the inputs."""
+    """Make a page, JSON or Markdown about the kernels in the inputs."""
     from warpglass.cli_report import make_page
 
     options = o.make_options(
@@ -135,7 +150,10 @@ def pipeline(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Say what pipeline a CUTLASS header makes, what could not be decided, and what its schedule is."""
+    """Say what pipeline a CUTLASS header makes.
+
+    Also what could not be decided, and what its schedule is.
+    """
     from warpglass.cli_pipeline import show_pipeline
 
     options = o.make_options(
@@ -147,7 +165,7 @@ def pipeline(
 
 @app.command()
 def render(
-    source: Annotated[Path, typer.Argument(metavar="report.json")],
+    source: Annotated[Path, typer.Argument(metavar="report.json", help="What report --json wrote.")],
     output: o.Output = None,
     open_: o.Open = False,
     charts: Annotated[
@@ -223,7 +241,7 @@ def counters(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Predict the profiler's counters of a launch from its executed SASS."""
+    """Predict a profiler's counters from executed SASS."""
     from warpglass.cli_counters import count_file
 
     options = o.make_options(
@@ -279,8 +297,13 @@ def parse(
 
 @app.command()
 def gallery(
-    inputs: Annotated[list[Path], typer.Argument(metavar="INPUT|REPORT|FOLDER")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER")] = Path("site"),
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(metavar="INPUT|REPORT|FOLDER", help="Inputs of report, its JSON, or folders of them."),
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where to.")] = Path(
+        "site"
+    ),
     title: Annotated[str, typer.Option("--title", help="Title of the index.")] = "Kernel reports",
     json: o.Json = None,
     arch: o.Archs = None,
@@ -296,7 +319,9 @@ def gallery(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Write a page for each input and an index over them, ready for static hosting.
+    """Write a page for each input, and an index over them.
+
+    Ready for static hosting: links are relative, nothing is loaded from elsewhere.
 
     A warpglass.toml beside an input is its launch file.
     """
@@ -350,23 +375,43 @@ def expand_json(arguments: list[str]) -> list[str]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 3 toolchain missing."""
+    open_streams()
+    app.rich_markup_mode = "rich" if interactive() else None
     try:
-        app(args=expand_json(sys.argv[1:] if arguments is None else arguments), prog_name="warpglass")
+        code = _ended(expand_json(sys.argv[1:] if arguments is None else arguments))
+        flush_streams()
+    except KeyboardInterrupt:
+        code = 130
+    except ReaderGoneError:
+        drop_streams()
+        code = 0
     except WarpglassError as error:
         show_error(error)
-        raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
-    except BrokenPipeError:
-        # The reader of a pipe is gone; Python would complain once more when it flushes stdout at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+        code = error.exit_code
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else "cannot write the output: "
+        show_error(UsageError(f"{where}{reason_of(error)}"))
+        drop_streams()
+        code = 2
+    except MemoryError:
+        show_error(WarpglassError("out of memory", hint="a smaller grid, fewer --blocks or smaller inputs"))
+        code = 2
     except Exception as error:
         if os.environ.get("WARPGLASS_DEBUG"):
             raise
         # A defect of warpglass, not of the input: the user gets one message, a developer the trace.
         show_error(WarpglassError(f"internal error: {type(error).__name__}: {error}"[:500], hint=_DEFECT))
-        raise SystemExit(2) from None
+        code = 2
+    raise SystemExit(code)
+
+
+def _ended(arguments: list[str]) -> int:
+    """Run the command line; the exit code."""
+    try:
+        app(args=arguments, prog_name="warpglass")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from warpglass import gpu
 from warpglass.analysis.occupancy import Resources, nearest_cliffs, occupancy
-from warpglass.cli_console import Shell, printable, write_file, write_json
+from warpglass.cli_console import Shell, outputs, printable, write_json
 from warpglass.errors import UsageError
+from warpglass.files import refuse_inputs, write_file
 from warpglass.options import ReportOptions
 from warpglass.report import view
 
@@ -35,6 +36,7 @@ def analyze_files(
     from warpglass.report.analysis_markdown import analysis_markdown
     from warpglass.report.sarif import to_sarif
 
+    refuse_inputs(outputs(json, sarif), [*inputs, *options.files()])
     with shell.working("analyze") as progress:
         report = make_report(list(inputs), options, progress=progress)
     data = report.data

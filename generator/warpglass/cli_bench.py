@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 
 from warpglass.bench import harness, read_times
-from warpglass.cli_console import Shell, write_file, write_json
+from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.errors import InputError, ToolchainError
+from warpglass.files import refuse_inputs, write_file
 from warpglass.inputs.devices import find_devices
 from warpglass.inputs.process import run_tool
 from warpglass.inputs.toolchain import require_tool
@@ -31,10 +32,11 @@ def bench_file(
 
     if source.suffix.lower() not in (".cu", ".cuh"):
         raise InputError(f"{source.name} is no CUDA source: a harness includes the source")
+    target = output if output is not None else source.with_suffix(".bench.cu")
+    refuse_inputs(outputs(target, json), [source, *options.files()])
     with shell.working("bench") as progress:
         data = make_report([source], options, progress=progress).data
         launch = data["launches"][0]
-        target = output if output is not None else source.with_suffix(".bench.cu")
         write_file(target, harness(launch, source.name).encode("utf-8"))
         devices = () if write_only else find_devices()
         times = None

@@ -57,7 +57,7 @@ def analyze(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Say what bounds a kernel and what to do about it, in the terminal."""
+    """Say what bounds a kernel and what to do about it."""
     from warpglass.cli_analyze import analyze_files
 
     options = o.make_options(
@@ -95,7 +95,10 @@ def occupancy(
     json: o.Json = None,
     quiet: o.Quiet = False,
 ) -> None:
-    """Occupancy of one configuration, as the toolkit's own header computes it."""
+    """Compute the occupancy of one configuration.
+
+    As the toolkit's own header does.
+    """
     from warpglass.cli_analyze import show_occupancy
 
     raise typer.Exit(show_occupancy(arch, block, regs, shared, barriers, json, _level(quiet, False)))
@@ -123,7 +126,7 @@ def bench(
     quiet: o.Quiet = False,
     verbose: o.Verbose = False,
 ) -> None:
-    """Write a benchmark harness for a launch, and run it where a GPU is."""
+    """Write a benchmark harness; run it where a GPU is."""
     from warpglass.cli_bench import bench_file
 
     options = o.make_options(

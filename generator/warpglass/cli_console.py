@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
@@ -13,18 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from warpglass.errors import UsageError, WarpglassError
+from warpglass.cli_streams import StreamConsole
+from warpglass.errors import WarpglassError
+from warpglass.files import write_file
 
-__all__ = ["Shell", "printable", "show_error", "write_json"]
+__all__ = ["Shell", "outputs", "printable", "show_error", "write_json"]
 
 Progress = Callable[[str], None]
 
 #: Control characters and bidirectional marks could rewrite the terminal; names in inputs are hostile.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+#: Halves of surrogate pairs (bytes of a file name that are no UTF-8) cannot be written at all.
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def printable(text: str) -> str:
@@ -39,14 +42,14 @@ class Shell:
     level: int = 0
 
     @property
-    def out(self) -> Console:
+    def out(self) -> StreamConsole:
         """Results."""
-        return Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
+        return StreamConsole(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
 
     @property
-    def err(self) -> Console:
+    def err(self) -> StreamConsole:
         """Progress, notes and errors."""
-        return Console(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
+        return StreamConsole(file=sys.stderr, highlight=False, soft_wrap=not sys.stderr.isatty())
 
     def say(self, text: str) -> None:
         """A line of the result on stdout, unless quiet."""
@@ -57,6 +60,10 @@ class Shell:
         """A line on stderr, unless quiet; ``verbose`` ones only with -v."""
         if self.level >= (1 if verbose else 0):
             self.err.print(Text(printable(text), style="dim" if verbose else ""))
+
+    def tell(self, text: str) -> None:
+        """A line on stderr even where quiet: why the exit code is not 0."""
+        self.err.print(Text(printable(text)))
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Rows of a result: folded to the width of a terminal, whole aligned lines elsewhere."""
@@ -95,11 +102,16 @@ class Shell:
 
 def show_error(error: WarpglassError) -> None:
     """One clean message on stderr: what is wrong, the compiler's lines or a caret, and a hint."""
-    console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    console = StreamConsole(file=sys.stderr, highlight=False, soft_wrap=True)
     text = Text()
     text.append("error: ", style="bold red")
     text.append(printable(str(error)))
     console.print(text)
+
+
+def outputs(*targets: Path | str | None) -> list[Path]:
+    """The files among what a command writes; ``-`` is stdout."""
+    return [Path(target) for target in targets if target is not None and str(target) != "-"]
 
 
 def write_json(value: Mapping[str, Any] | list[Any] | str, target: str) -> None:
@@ -117,18 +129,3 @@ def write_json(value: Mapping[str, Any] | list[Any] | str, target: str) -> None:
         sys.stdout.buffer.flush()
         return
     write_file(Path(target), data)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all; a reader never sees a half of it."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)  # a device or a pipe: there is nothing to replace
-            return
-        scratch.write_bytes(data)
-        scratch.replace(path)
-    except (OSError, ValueError) as error:
-        scratch.unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"cannot write {path}: {reason}") from error

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpglass.cli_console import Shell, write_json
+from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.errors import InputError
+from warpglass.files import refuse_inputs
 from warpglass.inputs.demangle import demangled
 from warpglass.options import ReportOptions
 
@@ -20,6 +21,7 @@ __all__ = ["count_file"]
 
 def count_file(path: Path, options: ReportOptions, json: str | None, shell: Shell) -> int:
     """Execute the launches of ``path`` as SASS and print their counters; 1 where a run did not end."""
+    refuse_inputs(outputs(json), [path, *options.files()])
     with shell.working("counters") as progress:
         launches = list(_launches(path, options, shell, progress))
     if not launches:

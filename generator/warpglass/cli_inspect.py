@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpglass import __version__
-from warpglass.cli_console import Shell, write_json
+from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
+from warpglass.files import is_folder, read_file, read_head, refuse_inputs
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.devices import find_devices
 from warpglass.inputs.sniff import Kind, decode_text, sniff
@@ -45,16 +46,12 @@ class ListedKernel:
 
 def read_kind(path: Path) -> Kind:
     """The kind of a file; raises :class:`InputError` where it cannot be read."""
-    try:
-        if path.is_dir():
-            # Triton's cache keeps the parts of a kernel in a folder.
-            if any(path.glob("*.cubin")) or any(path.glob("*.ptx")):
-                return "cubin"
-            raise InputError(f"{path} is a folder without a kernel")
-        with path.open("rb") as stream:
-            return sniff(stream.read(1 << 20), path.name)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if is_folder(path):
+        # Triton's cache keeps the parts of a kernel in a folder.
+        if any(path.glob("*.cubin")) or any(path.glob("*.ptx")):
+            return "cubin"
+        raise InputError(f"{path} is a folder without a kernel")
+    return sniff(read_head(path, 1 << 20), path.name)
 
 
 def list_file(path: Path, options: ReportOptions, json: str | None, shell: Shell) -> int:
@@ -63,6 +60,7 @@ def list_file(path: Path, options: ReportOptions, json: str | None, shell: Shell
     reader = _LISTERS.get(kind)
     if reader is None:
         raise InputError(f"{path.name} is {kind}: it lists no kernels")
+    refuse_inputs(outputs(json), [path, *options.files()])
     with shell.working("list"):
         rows, notes = reader(path, options)
     if json is not None:
@@ -178,9 +176,7 @@ def _load_profile(kind: Kind, path: Path) -> Report:
 
     if kind == "ncu-rep":
         return ncu.load(path)
-    if path.stat().st_size > _LARGEST_TEXT:
-        raise InputError(f"{path.name} is larger than {_LARGEST_TEXT >> 20} MiB")
-    text = decode_text(path.read_bytes())
+    text = decode_text(read_file(path, _LARGEST_TEXT))
     return parse_csv(text, path.name) if kind == "ncu-csv" else parse_details_text(text, path.name)
 
 
@@ -217,6 +213,7 @@ _LISTERS: Mapping[str, _Lister] = {
 def parse_file(path: Path, json: str | None, shell: Shell) -> int:
     """The parsed model of a file, as JSON."""
     kind = read_kind(path)
+    refuse_inputs(outputs(json), [path])
     with shell.working("parse"):
         model = _load_model(kind, path)
         value = {"file": path.name, "kind": kind, "model": to_jsonable(model)}

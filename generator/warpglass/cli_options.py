@@ -39,9 +39,18 @@ Kernel = Annotated[
     typer.Option("--kernel", metavar="NAME|REGEX", help="Mangled, demangled or bare name, or a pattern.",
                  rich_help_panel=_LAUNCH),
 ]  # fmt: skip
-Grid = Annotated[str | None, typer.Option("--grid", metavar="X[,Y[,Z]]", rich_help_panel=_LAUNCH)]
-Block = Annotated[str | None, typer.Option("--block", metavar="X[,Y[,Z]]", rich_help_panel=_LAUNCH)]
-Cluster = Annotated[str | None, typer.Option("--cluster", metavar="X[,Y[,Z]]", rich_help_panel=_LAUNCH)]
+Grid = Annotated[
+    str | None,
+    typer.Option("--grid", metavar="X[,Y[,Z]]", help="Blocks of the grid.", rich_help_panel=_LAUNCH),
+]
+Block = Annotated[
+    str | None,
+    typer.Option("--block", metavar="X[,Y[,Z]]", help="Threads of a block.", rich_help_panel=_LAUNCH),
+]
+Cluster = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="X[,Y[,Z]]", help="Blocks of a cluster.", rich_help_panel=_LAUNCH),
+]
 SharedBytes = Annotated[
     int | None,
     typer.Option(
@@ -51,7 +60,7 @@ SharedBytes = Annotated[
 Args = Annotated[
     list[str] | None,
     typer.Option("--arg", metavar="NAME=VALUE",
-                 help="n=1024, x=float[4096]:iota|zeros|ones|random|file.npy; NAME may be a position.",
+                 help="n=1024, x=float[64]:iota (zeros, ones, random, file.npy); or a position for NAME.",
                  rich_help_panel=_LAUNCH),
 ]  # fmt: skip
 LaunchFile = Annotated[
@@ -101,7 +110,10 @@ Blocks = Annotated[
 ValueBudget = Annotated[
     int,
     typer.Option(
-        "--value-budget", metavar="BYTES", help="Of the page, for register values.", rich_help_panel=_RUN
+        "--value-budget",
+        metavar="BYTES",
+        help="Of the page, for register values and memory data.",
+        rich_help_panel=_RUN,
     ),
 ]
 Expect = Annotated[
@@ -134,7 +146,12 @@ Charts = Annotated[
         "--charts", metavar="interactive|static", help="static leaves Plotly out.", rich_help_panel=_PAGE
     ),
 ]
-Isa = Annotated[str, typer.Option("--isa", metavar="auto|ptx|sass", rich_help_panel=_RUN)]
+Isa = Annotated[
+    str,
+    typer.Option(
+        "--isa", metavar="auto|ptx|sass", help="Which instructions are executed.", rich_help_panel=_RUN
+    ),
+]
 TimeMs = Annotated[
     float | None,
     typer.Option("--time-ms", metavar="MS", help="A time that you measured.", rich_help_panel=_RUN),

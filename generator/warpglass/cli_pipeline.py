@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from warpglass.cli_console import Shell, write_file, write_json
+from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.collect import read_inputs
 from warpglass.errors import InputError
+from warpglass.files import refuse_inputs, write_file
 from warpglass.options import ReportOptions
 
 __all__ = ["show_pipeline"]
@@ -26,6 +27,7 @@ def show_pipeline(
     """Print what was found and return the exit code: 1 where ``lint`` was asked for and found something."""
     from warpglass.pipelines import pipeline_section
 
+    refuse_inputs(outputs(json, vcd, perfetto), [*headers, *options.files()])
     files = read_inputs(headers)
     with shell.working("pipeline"):
         section, _ = pipeline_section([(file.name, file.content) for file in files], options)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warpglass import ncu
-from warpglass.cli_console import Shell, printable, write_json
+from warpglass.cli_console import Shell, outputs, printable, write_json
 from warpglass.errors import UsageError
+from warpglass.files import refuse_inputs
 from warpglass.ncu.derive import Derived, parse_derived
 from warpglass.ncu.run import ProfileRequest, find_ncu, run_profiler
 from warpglass.options import ReportOptions
@@ -44,6 +45,7 @@ def show_metrics(
     shell: Shell,
 ) -> int:
     """Metrics of a report as a table, CSV or JSON: one row a launch and metric."""
+    refuse_inputs(outputs(json), [source])
     report = ncu.load(source)
     for problem in report.problems:
         shell.note(f"{report.name}: {problem}")
@@ -123,6 +125,7 @@ def profile_app(
 
     request.check()
     check_output(output)
+    refuse_inputs(outputs(output, keep), [Path(request.application[0])])
     if dry_run:
         shell.say(shlex.join(command(request, keep or Path(output.stem))))
         return 0

@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warpglass.cli_console import Shell, show_error, write_file, write_json
+from warpglass.cli_console import Shell, outputs, show_error, write_json
 from warpglass.collect import MAX_INPUT
 from warpglass.errors import InputError, UsageError, WarpglassError
+from warpglass.files import folder_of, is_file, is_folder, read_file, read_head, refuse_inputs, write_file
 from warpglass.inputs.sniff import sniff
 from warpglass.options import ReportOptions
 
@@ -49,6 +50,7 @@ def make_page(
         output = default_output(inputs)
     if output is not None:
         check_output(output)
+    refuse_inputs(outputs(output, json), [*inputs, *options.files()])
     wanted_words(options.fail_on)
     with shell.working("report") as progress:
         report = build(inputs, options, progress)
@@ -67,7 +69,7 @@ def make_page(
         webbrowser.open(output.resolve().as_uri())
     failures = failed_checks(report.data, options.fail_on, bool(options.expect))
     for failure in failures:
-        shell.err.print(f"failed: {failure}", markup=False)
+        shell.tell(f"failed: {failure}")
     return 1 if failures else 0
 
 
@@ -84,13 +86,11 @@ def build(inputs: Sequence[Path], options: ReportOptions, progress: Any = None) 
 
 def _is_report(path: Path) -> bool:
     try:
-        with path.open("rb") as stream:
-            head = stream.read(1 << 12)
-            # Of a JSON object the mark of a report may stand anywhere; of anything else the head says enough.
-            json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-            rest = stream.read(MAX_INPUT) if json else b""
-            return sniff(head + rest, path.name) == "report-json"
-    except OSError:
+        head = read_head(path, 1 << 12)
+        # Of a JSON object the mark of a report may stand anywhere; of anything else the head says enough.
+        json = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+        return sniff(read_file(path, MAX_INPUT) if json else head, path.name) == "report-json"
+    except InputError:
         return False
 
 
@@ -105,7 +105,7 @@ def check_output(path: Path) -> None:
     """Refuse a name that says no format, or a folder that is not there, before the work starts."""
     if path.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"{path.name}: a report is written as .html, .json or .md")
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise UsageError(f"there is no folder {path.parent}")
 
 
@@ -115,6 +115,7 @@ def render_page(source: Path, output: Path | None, charts: str | None, show: boo
 
     output = output if output is not None else default_output([source])
     check_output(output)
+    refuse_inputs([output], [source])
     with shell.working("render"):
         report = Report.load(source)
         if output.suffix.lower() in (".html", ".htm"):
@@ -213,9 +214,8 @@ def make_gallery(
 
 def gallery_units(path: Path) -> list[tuple[str, Path, Path | None]]:
     """(name, input, launch file or None) of a file, or of all that a folder and its subfolders hold."""
-    if not path.is_dir():
-        if not path.exists():
-            raise InputError(f"there is no file {path}")
+    if not is_folder(path):
+        read_head(path, 1)
         return [(_unit_name(path), path, _launch_beside(path))]
     found: list[Path] = []
     for folder in [path, *sorted(child for child in path.iterdir() if child.is_dir())]:
@@ -226,9 +226,9 @@ def gallery_units(path: Path) -> list[tuple[str, Path, Path | None]]:
 
 
 def _unit_name(path: Path) -> str:
-    return path.resolve().parent.name if path.stem in ("kernel", "report", "main") else path.stem
+    return folder_of(path).name if path.stem in ("kernel", "report", "main") else path.stem
 
 
 def _launch_beside(path: Path) -> Path | None:
     candidate = path.with_name("warpglass.toml")
-    return candidate if candidate.is_file() and path.suffix != ".json" else None
+    return candidate if is_file(candidate) and path.suffix != ".json" else None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpglass.cli_console import Shell, write_json
+from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.cli_inspect import read_kind
 from warpglass.errors import InputError, LaunchError, UsageError
+from warpglass.files import folder_of, is_folder, refuse_inputs, write_file
 from warpglass.inputs.demangle import demangled
 from warpglass.jsonable import to_jsonable
 from warpglass.launchfile import PlannedLaunch, plan_launches
@@ -33,13 +35,14 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
     """
     wanted = dict(_dump(text) for text in dumps)
     for target in wanted.values():
-        if not target.parent.is_dir():
+        if not is_folder(target.parent):
             raise UsageError(f"there is no folder {target.parent}")
+    refuse_inputs(outputs(*wanted.values(), json), [path, *options.files()])
     with shell.working("run") as progress:
         module, source = _module(path, options, progress)
         text = None if source is not None else module.text
         planned = plan_launches(
-            module.functions, options, source, text=text, name=path.name, folder=path.resolve().parent
+            module.functions, options, source, text=text, name=path.name, folder=folder_of(path)
         )
         if len(planned) != 1:
             names = ", ".join(demangled(item.function.name).bare for item in planned[:12])
@@ -51,7 +54,7 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         result = _execute(module, plan, options)
     named = {buffer.name: buffer for buffer in result.buffers if buffer is not None}
     for name, target in wanted.items():
-        _write_array(_find(named, result, name), name, target)
+        _write_array(_find(named, result, name), target)
     if json is not None:
         write_json(_as_json(result), json)
     if json != "-":
@@ -59,7 +62,7 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         for name, target in wanted.items():
             shell.say(f"{name} -> {target}")
     if not result.complete and result.stopped is not None:
-        shell.err.print(f"stopped: {result.stopped.message}", markup=False)
+        shell.tell(f"stopped: {result.stopped.message}")
     return 0 if result.complete else 1
 
 
@@ -117,12 +120,10 @@ def _find(named: Mapping[str, Buffer], result: RunResult, name: str) -> Buffer:
     raise LaunchError(f"no buffer is called {name[:60]!r}", hint=f"there are: {', '.join(named) or 'none'}")
 
 
-def _write_array(buffer: Buffer, name: str, target: Path) -> None:
-    try:
-        with target.open("wb") as stream:
-            np.save(stream, buffer.array, allow_pickle=False)
-    except OSError as error:
-        raise UsageError(f"cannot write {target} for {name}: {error.strerror or error}") from error
+def _write_array(buffer: Buffer, target: Path) -> None:
+    stream = io.BytesIO()
+    np.save(stream, buffer.array, allow_pickle=False)
+    write_file(target, stream.getvalue())
 
 
 def _as_json(result: RunResult) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from warpglass import cuda, ptx, sass
 from warpglass.errors import InputError, UsageError, WarpglassError
+from warpglass.files import is_folder, read_file
 from warpglass.inputs.sniff import Kind, decode_text, sniff
 from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
@@ -89,15 +90,10 @@ def read_inputs(paths: Sequence[Path]) -> tuple[InputFile, ...]:
         raise UsageError("no input file", hint="warpglass report kernel.cu -o report.html")
     files = []
     for index, path in enumerate(paths):
-        try:
-            if path.is_dir():
-                files.append(_folder(index, path))
-                continue
-            if path.stat().st_size > MAX_INPUT:
-                raise InputError(f"{path.name} is larger than {MAX_INPUT >> 30} GiB")
-            content = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        if is_folder(path):
+            files.append(_folder(index, path))
+            continue
+        content = read_file(path, MAX_INPUT)
         kind = sniff(content, path.name)
         files.append(InputFile(index, path, kind, content, hashlib.sha256(content).hexdigest()))
     return tuple(files)
@@ -108,7 +104,7 @@ def _folder(index: int, path: Path) -> InputFile:
     cubins = sorted(path.glob("*.cubin"))
     if not cubins:
         raise InputError(f"{path} is a folder without a .cubin", hint="name the files in it")
-    content = cubins[0].read_bytes()
+    content = read_file(cubins[0], MAX_INPUT)
     return InputFile(index, path, "cubin", content, hashlib.sha256(content).hexdigest())
 
 
@@ -212,7 +208,7 @@ def _from_sass(file: InputFile, options: ReportOptions, say: Progress) -> list[C
     say(f"reading machine code of {file.name}")
     units = []
     for arch in options.arch or (None,):
-        if file.path.is_dir():
+        if is_folder(file.path):
             module = sass.load(file.path, arch=arch)
         else:
             module = sass.load(file.content, arch=arch, name=file.name)

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from warpglass.errors import InputError, UsageError
+from warpglass.errors import UsageError
+from warpglass.files import load_array
 from warpglass.machine.launch import Launch
 from warpglass.machine.result import Buffer, Finding, RunResult, Writer
 
@@ -27,15 +28,7 @@ def parse_expectation(text: str) -> tuple[str, Path]:
 
 def load_reference(path: Path) -> npt.NDArray[np.generic]:
     """A reference array. Pickled objects are refused: they would run code."""
-    try:
-        if path.stat().st_size > _MAX_REFERENCE:
-            raise InputError(f"{path.name} is larger than {_MAX_REFERENCE >> 30} GiB")
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path.name} cannot be read as a numpy array: {error}") from None
-    if not isinstance(loaded, np.ndarray):
-        raise InputError(f"{path.name} holds several arrays; save one with numpy.save")
-    return loaded
+    return load_array(path, _MAX_REFERENCE)
 
 
 def last_writer(result: RunResult, address: int) -> tuple[int, int, int, int] | None:

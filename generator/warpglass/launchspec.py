@@ -12,6 +12,7 @@ from typing import Any
 from warpglass.cuda.compile import DEFAULT_ARCH, check_arch
 from warpglass.cuda.model import CudaSource
 from warpglass.errors import LaunchError, UsageError
+from warpglass.files import is_file, read_file
 from warpglass.inputs.comments import LaunchComment, find_comments
 from warpglass.launchvalues import Place, split_argument
 from warpglass.machine.launch import Dim3
@@ -57,13 +58,9 @@ def load_launch_file(path: Path) -> tuple[LaunchSpec, ...]:
     Raises :class:`LaunchError` for a file that is none.
     """
     try:
-        if not path.is_file():
-            raise LaunchError(f"there is no launch file {path}")
-        if path.stat().st_size > _LARGEST_FILE:
-            raise LaunchError(f"{path.name} is larger than {_LARGEST_FILE >> 20} MiB")
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        raise LaunchError(f"cannot read the launch file {path.name}: {error}") from error
+        text = read_file(path, _LARGEST_FILE, LaunchError).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LaunchError(f"the launch file {path.name} is no UTF-8 text: {error}") from error
     return parse_launch_file(text, path.name, path.parent)
 
 
@@ -188,7 +185,7 @@ def compile_archs(source: CudaSource, options: ReportOptions, folder: Path) -> t
     base = launch_settings(source.text)[0] or DEFAULT_ARCH
     path = options.launch_file or folder / "warpglass.toml"
     try:
-        tables = load_launch_file(path) if options.launch_file or path.is_file() else ()
+        tables = load_launch_file(path) if options.launch_file or is_file(path) else ()
     except LaunchError:
         tables = ()  # told where the launches are planned
     names = [name for kernel in source.kernels for name in (kernel.name, kernel.qualified)]

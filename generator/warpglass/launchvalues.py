@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from warpglass.errors import LaunchError
+from warpglass.files import load_array, reason_of
 from warpglass.launchparams import ParamInfo, element_type
 from warpglass.machine.launch import Argument
 
@@ -187,19 +188,12 @@ def _load(info: ParamInfo, name: str, place: Place) -> Array:
                 f"argument {info.shown}: {name[:80]!r} lies outside the folder of {place.origin}",
                 hint=f"name the file on the command line: --arg {info.shown}={name[:80]}",
             )
-        if not path.is_file():
-            raise LaunchError(f"argument {info.shown}: there is no file {name[:80]!r}")
-        if path.stat().st_size > _MOST_BYTES:
-            raise _unfit(info, name, f"the file is larger than {_MOST_BYTES >> 30} GiB")
-        loaded: Any = np.load(path, allow_pickle=False)
-    except LaunchError:
-        raise
-    except (OSError, ValueError, EOFError, MemoryError, RuntimeError, SyntaxError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise LaunchError(
-            f"argument {info.shown}: cannot read {name[:80]!r} as .npy: {reason[:200]}"
-        ) from error
-    if not isinstance(loaded, np.ndarray) or loaded.dtype.kind not in "iufb" or loaded.size == 0:
+        loaded: Any = load_array(path, _MOST_BYTES, LaunchError)
+    except LaunchError as error:
+        raise LaunchError(f"argument {info.shown}: {error.message}", hint=error.hint) from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LaunchError(f"argument {info.shown}: {name[:80]!r}: {reason_of(error)}") from error
+    if loaded.dtype.kind not in "iufb" or loaded.size == 0:
         raise LaunchError(f"argument {info.shown}: {name[:80]!r} holds no array of numbers")
     flat: Array = np.ascontiguousarray(loaded).reshape(-1)
     if flat.dtype.kind == "b":

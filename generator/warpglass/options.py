@@ -144,6 +144,13 @@ class ReportOptions:
             raise UsageError(f"--mode is {self.mode!r}; choose one of {', '.join(MODES)}")
         return self
 
+    def files(self) -> tuple[Path, ...]:
+        """Every file that the options name for reading; some of them may not be files after all."""
+        named = [self.launch_file, self.compile_commands, self.notes, self.kernel_layer]
+        texts = [text.partition("=")[2] for text in (*self.args, *self.expect)]
+        texts += [text.partition(":")[2] for text in texts] + ([self.gpu] if self.gpu else [])
+        return tuple(path for path in named if path is not None) + tuple(Path(text) for text in texts if text)
+
     def traced_blocks(self, total: int, limit: int = 64) -> tuple[int, ...]:
         """Linear indexes to trace among ``total`` blocks, ascending, at most ``limit`` of them."""
         chosen: set[int] = set()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from warpglass.collect import CodeUnit, InputFile
+from warpglass.errors import InputError
+from warpglass.files import read_file
 from warpglass.report.payload import SourceMap
 
 __all__ = ["PageSources"]
@@ -114,8 +116,6 @@ def _beside(place: Path, source: Path) -> bool:
 
 def _file_text(path: Path) -> str | None:
     try:
-        if path.stat().st_size > 4 << 20:
-            return None
-        return path.read_bytes().decode("utf-8", "replace")
-    except OSError:
+        return read_file(path, 4 << 20).decode("utf-8", "replace")
+    except InputError:
         return None

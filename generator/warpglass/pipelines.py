@@ -16,7 +16,8 @@ from warpglass.cutlass.driver import DriverChoice, choose_headers, is_driver
 from warpglass.cutlass.names import KernelName, read_name
 from warpglass.cutlass.programs.sm90 import MODES, sm90_program
 from warpglass.cutlass.programs.sm100 import sm100_program
-from warpglass.errors import InputError, UsageError
+from warpglass.errors import UsageError
+from warpglass.files import read_file
 from warpglass.inputs.sniff import decode_text
 from warpglass.options import ReportOptions
 
@@ -62,12 +63,7 @@ def read_settings(texts: Sequence[str], what: str = "--knob") -> dict[str, int]:
 
 
 def _read(path: Path) -> tuple[str, bytes]:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path.name} is larger than {_LARGEST >> 20} MiB")
-        return path.name, path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    return path.name, read_file(path, _LARGEST)
 
 
 def read_model(

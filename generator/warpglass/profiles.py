@@ -9,6 +9,7 @@ from typing import Any
 
 from warpglass import ncu
 from warpglass.collect import PROFILE_KINDS, InputFile
+from warpglass.files import is_file
 from warpglass.gpu import find_arch
 from warpglass.inputs.demangle import demangled, matches_name
 from warpglass.launchspec import LaunchSpec
@@ -73,7 +74,7 @@ def with_measured_archs(
     options: ReportOptions, profiles: Sequence[MeasuredFile], folders: Sequence[Path]
 ) -> ReportOptions:
     """Options that compile sources for the GPUs measured, where nobody named an architecture."""
-    named = options.arch or options.launch_file or any((f / "warpglass.toml").is_file() for f in folders)
+    named = options.arch or options.launch_file or any(is_file(f / "warpglass.toml") for f in folders)
     archs = dict.fromkeys(spec.arch for spec in report_specs(profiles) if spec.arch)
     return options if named or not archs else replace(options, arch=tuple(archs)[:4])
 

@@ -377,7 +377,7 @@ def test_many_launches_are_refused():
 
 
 def test_a_missing_launch_file():
-    with pytest.raises(LaunchError, match="no launch file"):
+    with pytest.raises(LaunchError, match="there is no file"):
         plan(ReportOptions(launch_file=Path("/nonexistent/warpglass.toml")))
 
 

@@ -61,14 +61,14 @@ def test_what_is_no_report_is_an_input_error(text: str) -> None:
 
 
 def test_files_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no file"):
         Report.load(tmp_path / "missing.json")
     (tmp_path / "latin.json").write_bytes(b"\xff\xfe{}")
     with pytest.raises(InputError, match="cannot be read"):
         Report.load(tmp_path / "latin.json")
     with pytest.raises(UsageError, match=r"\.html, \.json or \.md"):
         Report(sample()).render(tmp_path / "report.pdf")
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot write"):
         Report(sample()).render(tmp_path / "no" / "such" / "report.json")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from warpglass.errors import InputError
+from warpglass.files import read_file
 
 __all__ = ["CommandFlags", "flags_from_commands"]
 
@@ -60,10 +61,8 @@ def flags_from_commands(database: Path, source: Path) -> CommandFlags:
 
 def _entries(database: Path) -> list[dict[str, object]]:
     try:
-        if database.stat().st_size > _LIMIT:
-            raise InputError(f"{database.name} is larger than {_LIMIT >> 20} MiB")
-        loaded = json.loads(database.read_text("utf-8", "replace"))
-    except (OSError, ValueError, RecursionError) as error:
+        loaded = json.loads(read_file(database, _LIMIT).decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{database.name} is no compile_commands.json: {error}") from error
     if not isinstance(loaded, list) or not all(isinstance(entry, dict) for entry in loaded):
         raise InputError(f"{database.name} is no compile_commands.json: it must be a list of objects")

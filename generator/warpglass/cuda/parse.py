@@ -11,7 +11,7 @@ from tree_sitter import Node
 from warpglass.cuda.constants import Scope, file_scope, function_scope
 from warpglass.cuda.grammar import MAX_BYTES, child_kinds, parse_tree, text_of, walk
 from warpglass.cuda.model import CudaKernel, CudaParam, CudaSource, LiteralLaunch
-from warpglass.errors import InputError
+from warpglass.files import read_file
 from warpglass.inputs.comments import find_comments
 from warpglass.inputs.sniff import decode_text
 
@@ -34,14 +34,7 @@ def load(path: Path | str, defines: Sequence[str] = ()) -> CudaSource:
 
 def read_source(path: Path) -> bytes:
     """The content of a source file; raises :class:`InputError` where it is none, or too large."""
-    try:
-        if not path.is_file():
-            raise InputError(f"cannot read {path}: " + ("not a file" if path.exists() else "no such file"))
-        if path.stat().st_size > _LARGEST:
-            raise InputError(f"{path.name} is larger than {_LARGEST >> 20} MiB")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    return read_file(path, _LARGEST)
 
 
 def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] = ()) -> CudaSource:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from warpglass.errors import InputError, UsageError
+from warpglass.files import read_file
 from warpglass.gpu.model import Arch, GpuModel
 
 __all__ = [
@@ -106,11 +107,9 @@ def _squeezed(name: str) -> str:
 
 def _own_model(path: Path) -> GpuModel:
     try:
-        if path.stat().st_size > _LARGEST_TOML:
-            raise InputError(f"{path.name} is larger than a GPU description can be")
-        content = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the GPU description {path.name}: {error}") from error
+        content = read_file(path, _LARGEST_TOML).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"the GPU description {path.name} is no UTF-8 text: {error}") from error
     return parse_model(content, path.name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from warpglass.errors import InputError
+from warpglass.files import read_file
 from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.ncu import factories
 from warpglass.ncu.container import read_container
@@ -21,6 +21,9 @@ __all__ = [
     "Launch", "Metric", "ProfileRequest", "Report", "counter", "factories", "frame", "load", "parse",
     "profile", "query", "ratio", "render_tree", "single", "throughput", "typed_metrics",
 ]  # fmt: skip
+
+#: The largest report that is read.
+MAX_BYTES = 1 << 30
 
 
 def parse(content: bytes, name: str = "<bytes>") -> Report:
@@ -41,8 +44,4 @@ def load(source: str | PathLike[str] | bytes) -> Report:
     if isinstance(source, bytes):
         return parse(source)
     path = Path(source)
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path.name} cannot be read: {error.strerror}") from None
-    return parse(content, path.name)
+    return parse(read_file(path, MAX_BYTES), path.name)

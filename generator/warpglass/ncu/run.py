@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
+from warpglass.files import write_file
 from warpglass.inputs.process import ToolResult, run_tool
 from warpglass.inputs.toolchain import find_tool
 from warpglass.ncu.factories import MetricGroup
@@ -178,10 +179,7 @@ def run_profiler(
             raise InputError("no kernels were profiled")
         content = written.read_bytes()
     if keep is not None:
-        try:
-            keep.write_bytes(content)
-        except OSError as error:
-            raise UsageError(f"{keep}: cannot be written: {error.strerror}") from None
+        write_file(keep, content)
     return content, args, result
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpglass.errors import InputError
+from warpglass.files import read_file
 from warpglass.ptx.model import Module
 from warpglass.ptx.parser import parse
 
@@ -29,11 +29,4 @@ def load(source: str | Path | bytes, name: str | None = None) -> Module:
     if isinstance(source, bytes):
         return parse(decode(source), name or "<bytes>")
     path = Path(source)
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path.name}: larger than {MAX_BYTES >> 20} MiB")
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{path.name or source}: cannot be read ({reason})") from error
-    return parse(decode(data), name or str(source))
+    return parse(decode(read_file(path, MAX_BYTES)), name or str(source))

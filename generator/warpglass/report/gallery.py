@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from warpglass.errors import UsageError
+from warpglass.files import write_file
 from warpglass.report import svg, view
 from warpglass.report.bundle import bundle
 from warpglass.report.json_writer import plain
@@ -105,12 +106,12 @@ def write_gallery(
             check_report(report)
             page = slug(name, [path.stem for path in written])
             written.append(folder / f"{page}.html")
-            written[-1].write_bytes(render_html(report, charts=charts).encode("utf-8"))
+            write_file(written[-1], render_html(report, charts=charts).encode("utf-8"))
             cards.append(_card(name, page, report))
         if not cards:
             raise UsageError("a gallery needs at least one report")
         written.append(folder / "index.html")
-        written[-1].write_bytes(gallery_html(cards, title).encode("utf-8"))
+        write_file(written[-1], gallery_html(cards, title).encode("utf-8"))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return written

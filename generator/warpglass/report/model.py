@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from warpglass.errors import InputError, UsageError
+from warpglass.files import read_file, write_file
 from warpglass.report.json_writer import plain, pretty
 from warpglass.report.markdown import render_markdown
 from warpglass.report.render import page_sections, render_html
 from warpglass.report.schema import check_report
 
-__all__ = ["Report", "Section"]
+__all__ = ["MAX_BYTES", "Report", "Section"]
+
+#: A report of ten million events is about 100 MB of JSON.
+MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +66,11 @@ class Report:
     @classmethod
     def load(cls, path: str | Path) -> Report:
         """Read a report file. Raises InputError where it cannot be read or is none."""
+        content = read_file(Path(path), MAX_BYTES)
         try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{Path(path).name}: cannot be read: {error}") from error
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{Path(path).name} cannot be read: no UTF-8 text: {error}") from error
         return cls.from_json(text)
 
     @property
@@ -114,8 +119,5 @@ class Report:
             text = self.to_markdown()
         else:
             raise UsageError(f"{target.name}: a report is written as .html, .json or .md")
-        try:
-            target.write_bytes(text.encode("utf-8"))
-        except OSError as error:
-            raise UsageError(f"{target}: cannot be written: {error.strerror or error}") from error
+        write_file(target, text.encode("utf-8"))
         return target

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from warpglass.errors import InputError
+from warpglass.files import is_folder, read_file
 from warpglass.inputs.demangle import matches_name
 from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.sass.disassemble import disassemble, extract
@@ -39,20 +40,9 @@ def load(
     if isinstance(source, bytes):
         return _pick(_content(source, name or "<bytes>", arch), kernel)
     path = Path(source)
-    if path.is_dir():
+    if is_folder(path):
         return _pick(_triton(path, arch, kernel), kernel)
-    return _pick(_content(_read(path), name or path.name, arch), kernel)
-
-
-def _read(path: Path, limit: int = _MAX_FILE) -> bytes:
-    try:
-        if not path.is_file():
-            raise InputError(f"{path}: no such file" if not path.exists() else f"{path}: not a regular file")
-        if path.stat().st_size > limit:
-            raise InputError(f"{path}: larger than {limit >> 20} MiB")
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from error
+    return _pick(_content(read_file(path, _MAX_FILE), name or path.name, arch), kernel)
 
 
 def _content(data: bytes, name: str, arch: str | None) -> Module:
@@ -146,7 +136,7 @@ def _triton(folder: Path, arch: str | None, kernel: str | None) -> Module:
         names = ", ".join(sorted({path.stem for path in cubins})[:20])
         raise InputError(f"{folder.name}: several kernels: {names}", hint="choose one with --kernel")
     path = cubins[0]
-    module = _content(_read(path), path.name, arch)
+    module = _content(read_file(path, _MAX_FILE), path.name, arch)
     metadata = path.with_suffix(".json")
     if not metadata.is_file():
         missing = (*module.missing, f"launch preset: no {metadata.name} beside the cubin")
@@ -161,7 +151,7 @@ def _triton(folder: Path, arch: str | None, kernel: str | None) -> Module:
 def _preset(path: Path) -> tuple[LaunchPreset | None, str | None]:
     """Block and shared bytes: ``num_warps`` times the warp size, ``shared``; ``cluster_dims`` if larger."""
     try:
-        content = json.loads(decode_text(_read(path, _MAX_METADATA)))
+        content = json.loads(decode_text(read_file(path, _MAX_METADATA)))
     except (ValueError, RecursionError):
         return None, "the metadata is not JSON; block and shared bytes are not known"
     if not isinstance(content, dict):
