@@ -123,7 +123,9 @@ def _pipelines(
         named = named_section(names, options)
         return [named] if named is not None else []
     say("simulating the pipeline")
-    section, texts = pipeline_section([(file.name, file.content) for file in headers], options)
+    section, texts = pipeline_section(
+        [(file.name, file.content) for file in headers], options, [file.path.parent for file in headers]
+    )
     inputs = {file.name: file.index for file in headers}
     for name, content in texts.items():
         sources.add(name, name, "cuda", decode_text(content), inputs.get(name), False)

@@ -30,7 +30,8 @@ def show_pipeline(
     refuse_inputs(outputs(json, vcd, perfetto), [*headers, *options.files()])
     files = read_inputs(headers)
     with shell.working("pipeline"):
-        section, _ = pipeline_section([(file.name, file.content) for file in files], options)
+        folders = [file.path.parent for file in files]
+        section, _ = pipeline_section([(file.name, file.content) for file in files], options, folders)
     data = section["data"]
     parsed = data["parsed"]
     if json is not None:

@@ -20,6 +20,7 @@ from warpglass.errors import UsageError
 from warpglass.files import read_file
 from warpglass.inputs.sniff import decode_text
 from warpglass.options import ReportOptions
+from warpglass.pipeline_includes import included_headers
 
 __all__ = [
     "named_section",
@@ -67,9 +68,12 @@ def _read(path: Path) -> tuple[str, bytes]:
 
 
 def read_model(
-    files: Sequence[tuple[str, bytes]], options: ReportOptions
+    files: Sequence[tuple[str, bytes]], options: ReportOptions, folders: Sequence[Path] = ()
 ) -> tuple[cutlass.PipelineModel, DriverChoice | None, dict[str, bytes]]:
-    """Parse headers, following a driver to the headers that it means. Also the content of every file read."""
+    """Parse headers, following a driver to the headers that it means. Also the content of every file read.
+
+    ``folders`` are where the files lie, in their order: headers that they include from there are read too.
+    """
     kernel_layer = _read(options.kernel_layer) if options.kernel_layer is not None else None
     choice = None
     given: list[tuple[str, bytes]] = []
@@ -86,8 +90,12 @@ def read_model(
         else:
             given.append((name, content))
     decide = dict.fromkeys(options.assume, True) | dict.fromkeys(options.refuse, False)
-    model = cutlass.parse(given, kernel_layer, decide=decide)
-    texts = dict(given)
+    beside = [(folder / name, content) for folder, (name, content) in zip(folders, files, strict=False)]
+    if kernel_layer is not None and options.kernel_layer is not None:
+        beside.append((options.kernel_layer, kernel_layer[1]))
+    helpers = included_headers(beside, options.include_dirs)
+    model = cutlass.parse(given, kernel_layer, decide=decide, helpers=helpers)
+    texts = {**dict(helpers), **dict(given)}
     if kernel_layer is not None:
         texts[kernel_layer[0]] = kernel_layer[1]
     return model, choice, texts
@@ -210,10 +218,10 @@ def equal_work(programs: Sequence[Json], knobs: Mapping[str, int]) -> list[Json]
 
 
 def pipeline_section(
-    files: Sequence[tuple[str, bytes]], options: ReportOptions
+    files: Sequence[tuple[str, bytes]], options: ReportOptions, folders: Sequence[Path] = ()
 ) -> tuple[Json, dict[str, bytes]]:
     """(the section ``pipeline`` of a report, contents of the headers read)."""
-    model, choice, texts = read_model(files, options)
+    model, choice, texts = read_model(files, options, folders)
     parsed = pipeline_json(model, choice)
     settings = read_settings(options.knobs)
     data = _section(model.derived.programs, {}, settings, {"parsed": parsed, "mode": options.mode})

@@ -241,3 +241,48 @@ struct CollectiveTwoModes {
   }
 };
 """
+
+#: A kernel layer that parts its warps by warpgroup, around the loads and MMAs of :data:`TURNS`.
+KERNEL = """
+template <class CollectiveMainloop, class TileScheduler>
+struct SmallKernel {
+  CUTLASS_DEVICE void operator()(Params const& params, char* smem) {
+    int warp_group_idx = cutlass::canonical_warp_group_idx();
+    typename CollectiveMainloop::PipelineK pipeline_k(storage.k, params_k);
+    typename CollectiveMainloop::PipelineV pipeline_v(storage.v, params_v);
+    CollectiveMainloop mainloop;
+    TileScheduler scheduler;
+    if (warp_group_idx == 0) {
+      PipelineState smem_pipe_write = cutlass::make_producer_start_state<PipelineK>();
+      int work_idx = 0;
+      for (auto tile = scheduler.first(); tile.is_valid(params); tile = scheduler.next(tile)) {
+        if (tile.outside() >= params.length) { continue; }
+        mainloop.load(params, pipeline_k, pipeline_v, smem_pipe_write, storage, work_idx);
+      }
+      pipeline_k.producer_tail(smem_pipe_write);
+      pipeline_v.producer_tail(smem_pipe_write);
+    } else {
+      PipelineState smem_pipe_read;
+      int work_idx = 0;
+      cutlass::arch::NamedBarrier::arrive(288, static_cast<uint32_t>(Barriers::QueryEmpty));
+      if constexpr (UseSchedulerBarrier) {
+        if (warp_group_idx == 1) {
+          cutlass::arch::NamedBarrier::arrive(256, static_cast<uint32_t>(Barriers::SchedulerOne));
+        }
+      }
+      for (auto tile = scheduler.first(); tile.is_valid(params); tile = scheduler.next(tile)) {
+        if (tile.outside() >= params.length) { continue; }
+        mainloop.mma(params, pipeline_k, pipeline_v, smem_pipe_read, storage, softmax,
+                     threadIdx.x - 128, work_idx);
+        cutlass::arch::NamedBarrier::sync(256, static_cast<uint32_t>(Barriers::Epilogue));
+        if (warp_group_idx == 2) {
+          tma_store_copy(params);
+          cute::copy(params.tma_store_O, sO, gO);
+          tma_store_wait<0>();
+          storage.barrier_O.arrive(0);
+        }
+      }
+    }
+  }
+};
+"""

@@ -187,8 +187,9 @@ ATTENTION_FILES = {
         "load": {"pipeline_q", "pipeline_kv"},
     },
     "77_blackwell_fmha/kernel/sm100_fmha_mla_tma_warpspecialized.hpp": {
-        "load_tma": {"pipeline_load_qk", "pipeline_load_pv"},
-        "mma": {"pipeline_load_qk", "pipeline_load_pv", "pipeline_p_mma", "pipeline_mma_o"},
+        "kLoad": {"pipeline_load_qk", "pipeline_page_table"},
+        "kMma": {"pipeline_load_qk", "pipeline_p_mma", "pipeline_mma_s", "pipeline_mma_o"},
+        "kCompute": {"pipeline_mma_s", "pipeline_p_mma", "pipeline_mma_o"},
     },
     "88_hopper_fmha/collective/fmha_collective_tma_warpspecialized.hpp": {
         "compute": {"pipeline", "pipeline_q", "math_wg_order_barrier"}
@@ -201,7 +202,10 @@ def test_attention_examples_give_their_pipelines(name: str) -> None:
     path = source() / "examples" / name
     if not path.exists():
         pytest.skip(f"the package has no {name}")
-    streams = {stream.role: stream for stream in collective_streams(read(path))}
+    header = read(path)
+    # A kernel layer gives its roles, a collective its functions.
+    found = role_streams(header) if name.split("/")[1] == "kernel" else collective_streams(header)
+    streams = {stream.role: stream for stream in found}
     for role, pipes in ATTENTION_FILES[name].items():
         assert pipes <= {op.pipe for op in streams[role].ops}, role
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from cutlass.small import KERNEL, TURNS
+from warpglass.cutlass import parse
 from warpglass.cutlass.programs.attention import attention_program
 from warpglass.cutlass.programs.sm90 import MODES, Traits, sm90_program
 from warpglass.cutlass.programs.sm100 import sm100_program
@@ -18,6 +20,9 @@ from warpglass.errors import InputError
 from warpglass.pipeline import critical_path, run_program, stage_rows, summarise
 
 SCRIPT = Path(__file__).resolve().parents[1] / "js" / "pipeline-events.js"
+
+#: A program made of the roles of a small kernel of our own.
+TRACED = parse([("a.hpp", TURNS.encode())], ("b.hpp", KERNEL.encode())).derived.programs[1]
 
 PROGRAMS = [
     *(sm90_program(mode) for mode in MODES),
@@ -29,6 +34,7 @@ PROGRAMS = [
     sm100_program(),
     sm100_program(True),
     attention_program(),
+    TRACED,
 ]
 SETTINGS = 1000
 

@@ -116,6 +116,7 @@ _KNOBS: Mapping[str, tuple[int, int, int, str, str, str, str]] = {
     "S": (4, 1, 16, "stages", "", "shape", "stages of the mainloop's pipeline"),
     "K": (8, 1, 256, "k-tiles", "", "shape", "k-tiles of one output tile"),
     "O": (4, 1, 64, "output tiles", "", "shape", "output tiles that one CTA works on"),
+    "SQ": (2, 1, 8, "stages of Q", "", "shape", "stages of the pipeline of the operand that stays"),
     "W": (2, 1, 3, "consumers", "", "shape", "consumer warpgroups"),
     "L": (12, 0, 400, "TMA latency", "time", "time", "from the end of a transfer to its data being there"),
     "X": (2, 1, 100, "transfer time", "time", "time", "bandwidth: time of the transfers of one stage"),

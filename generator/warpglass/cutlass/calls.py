@@ -119,7 +119,7 @@ def free_call(
             run.last_barrier = None
         return True, Unknown(name)
     if _GEMM.search(name):
-        run.emit(Op("mma", line=line))
+        run.emit(Op("mma", line=line, text=run.text(node)[:80]))
         if len(template) == 2 and type(template[1]) is int and template[1] >= 0:
             run.emit(Op("wgwait", n=template[1], line=line))
         return True, Unknown(name)
@@ -135,6 +135,8 @@ def free_call(
         return True, Unknown(name)
     if bare in CALLS:
         return True, run.knobs["K"] if CALLS[bare] == "K" else 0
+    if bare == "size" and "TMEM" in run.text(node):
+        return True, 16  # registers of a thread that holds a row of tensor memory: several steps of a loop
     handler = _PURE.get(bare)
     if handler is not None:
         return True, handler(args, template, run)
@@ -162,6 +164,10 @@ def _get(args: Sequence[Any], template: Sequence[Any], run: Interpreter) -> Any:
     if args and isinstance(args[0], Struct) and template and isinstance(template[0], int):
         items = args[0].items
         return items[template[0]] if template[0] < len(items) else Unknown("get")
+    if args and isinstance(args[0], Unknown) and template and isinstance(template[0], int):
+        shape = run.shape_of(args[0].path)
+        if template[0] < len(shape):
+            return shape[template[0]]
     return Unknown("get")
 
 

@@ -50,8 +50,45 @@ def _holds(word: bytes, condition: bytes) -> bool:
         return False
     if text in (b"1", b"true"):
         return True
-    negated = re.match(rb"^!\s*(?:defined\b|\()", text) is not None
-    return bool(_ON.search(text)) != negated
+    tokens = re.findall(rb"defined\s*\(\s*\w+\s*\)|defined\s+\w+|&&|\|\||[<>=!]=|[<>!()]|\w+|\S", text)[:200]
+    holds, _ = _either(tokens, 0, 0)
+    return holds
+
+
+def _either(tokens: list[bytes], at: int, depth: int) -> tuple[bool, int]:
+    """(value, next token) of ``a || b && c …``."""
+    holds, at = _both(tokens, at, depth)
+    while at < len(tokens) and tokens[at] == b"||":
+        other, at = _both(tokens, at + 1, depth)
+        holds = holds or other
+    return holds, at
+
+
+def _both(tokens: list[bytes], at: int, depth: int) -> tuple[bool, int]:
+    holds, at = _one(tokens, at, depth)
+    while at < len(tokens) and tokens[at] == b"&&":
+        other, at = _one(tokens, at + 1, depth)
+        holds = holds and other
+    return holds, at
+
+
+def _one(tokens: list[bytes], at: int, depth: int) -> tuple[bool, int]:
+    """A macro, alone or compared: it holds where its name says that a feature is there."""
+    if at >= len(tokens) or depth > 20:
+        return False, len(tokens)
+    token = tokens[at]
+    if token == b"!":
+        holds, at = _one(tokens, at + 1, depth + 1)
+        return not holds, at
+    if token == b"(":
+        holds, at = _either(tokens, at + 1, depth + 1)
+        at += at < len(tokens)
+    else:
+        holds, at = (token == b"1" if token.isdigit() else _ON.search(token) is not None), at + 1
+    while at < len(tokens) and tokens[at] not in (b"&&", b"||", b")"):
+        holds = holds or _ON.search(tokens[at]) is not None
+        at += 1
+    return holds, at
 
 
 def _directives(content: bytes) -> Cleaned:

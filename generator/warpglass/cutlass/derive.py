@@ -16,7 +16,7 @@ from warpglass.cutlass.streams import RoleStream
 from warpglass.cutlass.structure import Header
 from warpglass.cutlass.values import Op
 
-__all__ = ["Derived", "derive", "mainloop_traits", "schedule_of"]
+__all__ = ["Derived", "derive", "mainloop_traits", "schedule_of", "with_traced"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +235,21 @@ def derive(
         programs = [sm90_program(mode, Traits(traits.loads, 0)) for mode in order]
         schedule = order[0]
     return Derived(family, schedule, tuple(with_lines(tree, lines) for tree in programs), tuple(reasons))
+
+
+def with_traced(derived: Derived, program: Node | None, why: str, first: bool = False) -> Derived:
+    """``derived`` with the program made of the roles themselves, behind one that is known.
+
+    ``first``: before it, where no mainloop gives the known one its lines.
+    """
+    reasons = [*derived.reasons, *([f"the roles as read: {why}"] if why else [])]
+    if program is None:
+        return Derived(derived.family, derived.schedule, derived.programs, tuple(reasons))
+    if derived.family is None:
+        reasons.append("the schedule is made of the roles' own operations, their loops folded")
+        return Derived("traced", "traced", (program,), tuple(reasons))
+    programs = (program, *derived.programs) if first else (*derived.programs, program)
+    return Derived(derived.family, derived.schedule, programs, tuple(reasons))
 
 
 def knob_presets(program: Node, presets: Mapping[str, int]) -> dict[str, Any]:

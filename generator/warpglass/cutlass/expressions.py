@@ -51,6 +51,7 @@ class Expressions(Calls):
             return name == "true"
         last = name.rsplit("::", 1)[-1]
         if self.naming and re.search(r"Barriers?::\w+$", name):
+            self.named.append(last)
             return 0
         if last in self.decide:
             return self.decide[last]

@@ -25,7 +25,8 @@ FLAGS: Mapping[str, bool] = {
 #: Sizes that CUTLASS fixes (cutlass/cutlass.h) or that every such kernel has.
 NUMBERS: Mapping[str, int] = {
     "NumThreadsPerWarp": 32, "NumThreadsPerWarpGroup": 128, "NumWarpsPerWarpGroup": 4,
-    "NumMmaWarpGroups": 2, "NumMmaThreads": 256, "NumEpilogueThreads": 256, "NUM_MMA_THREADS": 256,
+    "NumMmaWarpGroups": 2, "NumMmaThreads": 256, "NumMmaThreadsQK": 256,
+    "NumEpilogueThreads": 256, "NUM_MMA_THREADS": 256,
     "NUM_COPY_THREADS": 128, "NUM_WARPS": 12, "kOuterLoads": 1, "kHeadDim": 128, "StageCountQ": 2,
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ that the reader sees what was assumed and can decide otherwise by ``--decide``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -51,6 +52,10 @@ class Stream:
         return (*self.decisions.values(), *self.flags.values())
 
 
+#: A branch that does nothing but leave.
+_LEAVES = re.compile(r"\{?\s*(?:continue|return)\s*;\s*\}?")
+
+
 class Stop(Exception):
     """The run is cut: too many steps or operations."""
 
@@ -89,6 +94,7 @@ class Interpreter(Expressions):
         self.fetched = 0
         self.line = 0
         self.naming = 0
+        self.named: list[str] = []
 
     # ---------------------------------------------------------------- the record
     def emit(self, op: Op) -> None:
@@ -113,6 +119,14 @@ class Interpreter(Expressions):
             return None
         self.stream.flags.setdefault(name, Decision(self.header, self.line, name, FLAGS[name]))
         return FLAGS[name]
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The numbers of a shape that a header spells out (``ThreadShape = Shape<_2, _1, _1>``)."""
+        if not re.fullmatch(r"[A-Z]\w{2,60}", name):
+            return ()
+        pattern = re.compile(rf"\b{name}\s*=\s*(?:cute::)?Shape<\s*((?:_\d+\s*,?\s*)+)>")
+        match = next((m for h in self.headers if (m := pattern.search(h.text))), None)
+        return tuple(int(n) for n in re.findall(r"_(\d+)", match.group(1))) if match else ()
 
     def size_of(self) -> int:
         """A size that only an instantiation would tell: k-blocks of a tile."""
@@ -211,8 +225,9 @@ class Interpreter(Expressions):
                 initializer = condition.child_by_field_name("initializer")
                 if initializer is not None:
                     self.execute(initializer)
-            if self.holds(condition):
-                self.execute(node.child_by_field_name("consequence"))
+            taken = node.child_by_field_name("consequence")
+            if self.holds(condition, leaves=_LEAVES.fullmatch(text_of(taken)) is not None):
+                self.execute(taken)
             else:
                 other = node.child_by_field_name("alternative")
                 for child in other.named_children if other is not None else ():
@@ -220,8 +235,11 @@ class Interpreter(Expressions):
         finally:
             self.scopes.pop()
 
-    def holds(self, condition: Node | None, loop: bool = False) -> bool:
-        """Whether a condition holds; one that cannot be known is decided and recorded."""
+    def holds(self, condition: Node | None, loop: bool = False, leaves: bool = False) -> bool:
+        """Whether a condition holds; one that cannot be known is decided and recorded.
+
+        ``leaves``: what it guards only leaves the loop's turn or the function: not the ordinary path.
+        """
         value_node = condition
         if condition is not None and condition.type == "condition_clause":
             value_node = condition.child_by_field_name("value")
@@ -236,7 +254,7 @@ class Interpreter(Expressions):
             return bool(value)
         line = condition.start_point.row + 1 if condition is not None else 0
         forced = next((taken for part, taken in self.decide.items() if part in text), None)
-        taken = forced if forced is not None else (not loop and self.assume(text))
+        taken = forced if forced is not None else (not loop and not leaves and self.assume(text))
         if not isinstance(value, Unknown) or value.path != "flag":
             self.stream.decisions.setdefault(
                 (self.header, line), Decision(self.header, line, text[:160], taken)
@@ -251,7 +269,7 @@ class Interpreter(Expressions):
         if low.startswith("!") and "&&" not in low and "||" not in low:
             return not self.assume(text.lstrip()[1:])
         refused = ("isasymmetric", "debug", "==nullptr", "is_same_v<void", "is_void", "tensormap",
-                   "did_batch_change",
+                   "did_batch_change", "problem_shape)==0",
                    "empty", "issparse", "isgrouped", "fast_path", "reuse", "streamk", "separate_reduction",
                    "is_final_split", "requires_separate", "tile_skip", "should_skip", "overlap", "is_last",
                    "skip_wait")  # fmt: skip

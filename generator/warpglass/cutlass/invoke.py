@@ -44,6 +44,7 @@ class Calls:
     computing: set[str]
     last_barrier: BarrierRef | None
     naming: int
+    named: list[str]
     stream: Stream
 
     if TYPE_CHECKING:
@@ -113,10 +114,12 @@ class Calls:
     def named_barrier(self, kind: str, nodes: Sequence[Node], node: Node) -> None:
         """Record a call on a named barrier: ``pipe`` is the name of its id, with what is added to it."""
         text = re.sub(r"\s+", "", ",".join(text_of(a) for a in nodes))
-        names = re.findall(r"::(k?[A-Z]\w*|[A-Z]\w*)\b(?!::)(?!\()", text_of(nodes[-1])) if nodes else []
+        self.named = []
         offset = self.barrier_offset(nodes[-1]) if nodes else 0
-        name = (names[-1] + (f"{offset:+d}" if offset else "")) if names else text
-        self.emit(Op(kind, name[:60], line=node.start_point.row + 1, text=text[:120]))
+        name = (self.named[-1] + (f"{offset:+d}" if offset else "")) if self.named else text
+        count = self.evaluate(nodes[0]) if nodes else 0
+        threads = count if type(count) is int else 0
+        self.emit(Op(kind, name[:60], n=threads, line=node.start_point.row + 1, text=text[:120]))
 
     def barrier_offset(self, node: Node) -> int:
         """What an id adds to the enumerator that it names; 0 where that is not known."""
@@ -153,7 +156,8 @@ class Calls:
         found = [
             f
             for f in self.functions(bare)
-            if len(f.params) - f.optional <= count <= len(f.params) and _SYNC.search(f.source)
+            if len(f.params) - f.optional <= count <= len(f.params)
+            and (self.naming or _SYNC.search(f.source))
         ]
         return sorted(found, key=lambda f: (f.header != self.header, len(f.params) - count))
 

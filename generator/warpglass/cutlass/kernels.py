@@ -11,8 +11,9 @@ from warpglass.cutlass.interpret import Interpreter
 from warpglass.cutlass.streams import KNOBS, RoleStream
 from warpglass.cutlass.structure import Function, Header
 
-__all__ = ["kernel_function", "kernel_roles", "role_streams"]
+__all__ = ["GROUPS", "kernel_function", "kernel_roles", "role_streams"]
 
+_GROUP = re.compile(r"\bwarp_group_idx\s*==\s*0")
 _ROLE = re.compile(r"Role$|Category$")
 _SYNC = re.compile(r"Pipeline|pipeline|barrier|Barrier|collective_mainloop")
 _MAX_ROLES = 40
@@ -23,6 +24,8 @@ def kernel_function(header: Header) -> Function | None:
     found = [f for f in header.functions.get("operator()", ()) if _SYNC.search(f.source)]
     if not found:
         found = [f for group in header.functions.values() for f in group if _roles_in(f)]
+    if not found:
+        found = [f for group in header.functions.values() for f in group if _by_group(f)]
     return max(found, key=lambda f: len(f.source), default=None)
 
 
@@ -40,6 +43,21 @@ def _roles_in(function: Function) -> dict[str, tuple[str, ...]]:
                     if e.type == "enumerator"
                 )
     return found
+
+
+def _by_group(function: Function) -> bool:
+    """Whether a function parts its warps by the number of their warpgroup, without an enumeration."""
+    source = function.source
+    return _GROUP.search(source) is not None and "make_producer_start_state" in source
+
+
+#: Role: its warpgroup, the thread and the warp that stand for it. The producer's first warp loads; of a
+#: consumer's warps the last one is taken, which is the one that stores and hands buffers back.
+GROUPS: Mapping[str, Mapping[str, int]] = {
+    "Producer": {"wg": 0, "thread": 0, "warp": 0},
+    "Consumer0": {"wg": 1, "thread": 255, "warp": 7},
+    "Consumer1": {"wg": 2, "thread": 383, "warp": 11},
+}
 
 
 def kernel_roles(header: Header) -> list[tuple[str, dict[str, str]]]:
@@ -88,9 +106,15 @@ def role_streams(
     if function is None:
         return ()
     streams = []
-    for name, roles in kernel_roles(kernel):
-        run = Interpreter((kernel, *others), knobs, roles, decide)
+    listed: list[tuple[str, dict[str, str], dict[str, int]]]
+    listed = [(name, roles, {}) for name, roles in kernel_roles(kernel)]
+    if len(listed) == 1 and not listed[0][1] and _by_group(function):
+        listed = [(name, {}, dict(place)) for name, place in GROUPS.items()]
+    for name, roles, place in listed:
+        run = Interpreter((kernel, *others), {**knobs, **place}, roles, decide)
         run.run(function)
         stream = run.stream
-        streams.append(RoleStream(name, tuple(stream.ops), stream.decided(), tuple(stream.notes)))
+        streams.append(
+            RoleStream(name, tuple(stream.ops), stream.decided(), tuple(stream.notes), dict(stream.kinds))
+        )
     return tuple(streams)

@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from warpglass.cutlass.derive import Derived, derive
+from warpglass.cutlass.derive import Derived, derive, with_traced
 from warpglass.cutlass.kernels import kernel_function, role_streams
 from warpglass.cutlass.lint import Finding, lint
 from warpglass.cutlass.raw import RawUse, raw_uses
 from warpglass.cutlass.streams import KNOBS, RoleStream, collective_streams, role_functions
 from warpglass.cutlass.structure import Header, parse_header
+from warpglass.cutlass.trace import trace_kernel
 
 __all__ = ["PipelineModel", "header_kind", "is_pipeline_text", "parse"]
 
@@ -119,6 +120,11 @@ def parse(
     for group in streams.values():
         notes += [f"{stream.role}: {note}" for stream in group for note in stream.notes]
     derived = derive(mainloop, kernel, streams, "\n".join(h.text for h in mains))
+    traced = kernel is not None and derived.family in (None, "attention")
+    if traced and kernel is not None:
+        others = [*(h for h in (*mains, epilogue) if h is not None), *included]
+        program, why = trace_kernel(kernel, others, values, decide)
+        derived = with_traced(derived, program, why, first=mainloop is None)
     if derived.family is None and headers:
         notes.append("no schedule is simulated: " + "; ".join(derived.reasons))
     findings = lint(streams, mainloop, values) if streams else ()

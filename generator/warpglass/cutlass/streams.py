@@ -37,12 +37,16 @@ _ORDER = ("load", "mma")
 
 @dataclass(frozen=True, slots=True)
 class RoleStream:
-    """The operations of one function or role, with the conditions that had to be assumed."""
+    """The operations of one function or role, with the conditions that had to be assumed.
+
+    ``kinds`` has the declared types of pipelines, where they were seen.
+    """
 
     role: str
     ops: tuple[Op, ...]
     decisions: tuple[Decision, ...]
     notes: tuple[str, ...]
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

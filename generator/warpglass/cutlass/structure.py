@@ -118,7 +118,10 @@ def _fields(body: Node | None) -> tuple[str, ...]:
         if child.type == "field_declaration" and "function_declarator" not in child_kinds(child):
             declared = child.child_by_field_name("declarator")
             while declared is not None and declared.type not in ("field_identifier", "identifier"):
-                declared = declared.child_by_field_name("declarator")
+                inner = declared.child_by_field_name("declarator")
+                if inner is None:  # a reference's declarator has no field name
+                    inner = next(iter(declared.named_children), None)
+                declared = inner
             names.append(text_of(declared))
     return tuple(name for name in names if name)
 
