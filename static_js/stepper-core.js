@@ -44,7 +44,7 @@ export function stepperType(registerType, opcode, written, words, mask, address 
 
 /**
  * `f32` where every live word looks like a float of ordinary size, `s32` where every one is a small integer, else
- * `b32`. A guess for the eye only: the hexadecimal form is one key away.
+ * `b32`; `f16x2` where both halves of several different words look like halves. A guess for the eye only: the hexadecimal form is one key away.
  * @param {ArrayLike<number>} words
  * @param {number} mask
  */
@@ -52,11 +52,15 @@ export function stepperGuess(words, mask) {
   let floats = 0;
   let small = 0;
   let count = 0;
-  for (let lane = 0; lane < 32; lane++) {
-    if (!((mask >>> lane) & 1)) continue;
+  let halves = 0;
+  let both = 0;
+  for (let lane = 0; lane < words.length; lane++) {
+    if (lane < 32 && !((mask >>> lane) & 1)) continue;
     const word = words[lane] >>> 0;
     if (word === 0) continue;
     count++;
+    if (stepperHalf(word & 0xffff) && stepperHalf(word >>> 16)) halves++;
+    if (word & 0xffff && word >>> 16) both++;
     const exponent = (word >>> 23) & 255;
     if (exponent >= 97 && exponent <= 167) floats++;
     const signed = word | 0;
@@ -64,7 +68,15 @@ export function stepperGuess(words, mask) {
   }
   if (!count) return 's32';
   if (small === count) return 's32';
+  // The low half of a float is noise: that it looks like a half too in twelve words is no accident.
+  if (count >= 12 && halves * 20 >= count * 19 && both * 2 >= count) return 'f16x2';
   return floats === count ? 'f32' : 'b32';
+}
+
+/** Zero, or of a size between 2^-10 and 2^6 as a half. @param {number} bits */
+function stepperHalf(bits) {
+  const exponent = (bits >>> 10) & 31;
+  return (bits & 0x7fff) === 0 || (exponent >= 5 && exponent <= 20);
 }
 
 /** Does a register stand between the brackets of an instruction's address? @param {string} text @param {string} name */

@@ -19,15 +19,22 @@ function panelType(opcode, value) {
   return typed ?? stepperGuess([value], 1);
 }
 
+const PANEL_LETTERS = 5;
+
 /** Short text of a 4-byte word for a narrow cell. @param {string} type @param {number} value @param {PanelFormat} format */
 export function panelWord(type, value, format) {
   const text = valuesText(type, value, null, format === 'auto' && type === 'b32' ? 'hex' : format);
-  if (text.length <= 6) return text;
-  if (text.startsWith('0x')) return text.slice(2);
+  if (text.includes(', ')) return text.split(', ').map(panelShort).join('\n');
+  return text.startsWith('0x') ? text.slice(2) : panelShort(text);
+}
+
+/** A number with as many digits as a narrow cell has room for; the cell's title says all. @param {string} text */
+function panelShort(text) {
+  if (text.length <= PANEL_LETTERS) return text;
   const number = Number(text);
   if (!Number.isFinite(number)) return text;
-  const precise = String(Number(number.toPrecision(3)));
-  return precise.length <= 6 ? precise : number.toExponential(1);
+  const forms = [3, 2, 1].map((digits) => String(Number(number.toPrecision(digits))));
+  return [...forms, number.toExponential(1), number.toExponential(0)].find((form) => form.length <= PANEL_LETTERS) ?? number.toExponential(0);
 }
 
 export class StepperMemory {
@@ -45,6 +52,7 @@ export class StepperMemory {
     /** Bytes of shared memory that the block touches. */
     this.extent = 0;
     this.row = 0;
+    this.halves = false;
     /** @type {(() => void) | null} */
     this.again = null;
     this.node = el('div', { class: 'step-memory' });
@@ -96,6 +104,7 @@ export class StepperMemory {
       if (low < this.row || high >= this.row + PANEL_ROWS) this.row = Math.max(0, Math.min(low, total - PANEL_ROWS));
     }
     const shown = Math.min(PANEL_ROWS, total - this.row);
+    this.halves = this.looksHalf(this.row * 32, shown * 32);
     const head = el('tr', {}, el('th', { scope: 'col' }, 'offset'), ...Array.from({ length: 32 }, (_, bank) => el('th', { scope: 'col' }, bank)));
     const body = Array.from({ length: shown }, (_, i) => {
       const base = (this.row + i) * 128;
@@ -112,6 +121,23 @@ export class StepperMemory {
       el('div', { class: 'scroll', role: 'region', tabindex: 0, 'aria-label': 'Shared memory by bank at this step' },
         el('table', { class: 'words' }, el('thead', {}, head), el('tbody', {}, ...body))),
       el('p', { class: 'muted small' }, 'r read, w written, a atomic at this step; · no store so far; ? a value that was not kept.'), more);
+  }
+
+  /**
+   * Do the shown words of shared memory hold pairs of halves? Machine code stores them without a type, PTX as
+   * 32-bit integers: only many words together tell.
+   * @param {number} first @param {number} count words
+   */
+  looksHalf(first, count) {
+    /** @type {number[]} */
+    const words = [];
+    for (let at = first; at < first + count && this.shared; at++) {
+      const word = this.shared.word(at * 4);
+      if (word.state !== 1) continue;
+      if (/\.(f32|s32)\b/.test(this.opcode(word.step))) return false;
+      words.push(word.value);
+    }
+    return stepperGuess(words, -1) === 'f16x2';
   }
 
   /** @param {number} by @param {number} total */
@@ -131,10 +157,12 @@ export class StepperMemory {
     const word = replay.word(address);
     const hit = touched.get(address);
     const opcode = word.step >= 0 && this.loaded ? this.opcode(word.step) : '';
-    const text = word.state === 0 ? '·' : word.state === 2 ? '?' : panelWord(type ?? panelType(opcode, word.value), word.value, format);
+    const shown = type ?? (replay === this.shared && this.halves ? 'f16x2' : panelType(opcode, word.value));
+    const text = word.state === 0 ? '·' : word.state === 2 ? '?' : panelWord(shown, word.value, format);
+    const value = word.state === 1 ? `${valuesText(shown, word.value, null, format)} = ` : '';
     const who = word.step >= 0 && this.loaded ? `; last written by warp ${this.loaded.trace.warp[word.step]} at step ${word.step}` : '';
     const lanes = hit ? `; lanes ${hit.lanes.join(', ')}` : '';
-    return el('td', { class: hit ? `hit hit-${hit.mark}` : null, title: `${valuesText('b32', word.value, null, 'hex')}${who}${lanes}` },
+    return el('td', { class: hit ? `hit hit-${hit.mark}` : null, title: `${value}${valuesText('b32', word.value, null, 'hex')}${who}${lanes}` },
       text, hit ? el('sup', {}, hit.mark) : null);
   }
 

@@ -11,6 +11,7 @@ import warpglass
 from warpglass import gpu
 from warpglass.analyse import diagnosis_of, profiled_times
 from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
+from warpglass.cuda import ToolUse
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
 from warpglass.files import is_file, read_file
@@ -289,7 +290,13 @@ def _notes(options: ReportOptions) -> str | None:
 def _tools(units: Sequence[CodeUnit]) -> list[dict[str, Any]]:
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for unit in units:
-        for tool in unit.compiled.tools if unit.compiled is not None else ():
+        used: list[ToolUse] = [*unit.compiled.tools] if unit.compiled is not None else []
+        if unit.sass is not None:
+            written = [unit.sass.tool] if unit.sass.tool is not None else []
+            for one in (*written, *unit.sass.readers):
+                # An image holds the whole line: "Cuda compilation tools, release 13.0, V13.0.88".
+                used.append(ToolUse(one.name, one.version.rpartition(", V")[2] or None, one.flags))
+        for tool in used:
             key = (tool.name, tool.version, tool.flags)
             found[key] = {"name": tool.name, "version": tool.version, "flags": list(tool.flags)}
     return list(found.values())

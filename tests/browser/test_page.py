@@ -378,8 +378,9 @@ def test_narrow_page_does_not_scroll_sideways(visit: Visit) -> None:
 
 
 def test_print_shows_static_forms(visit: Visit) -> None:
-    page = visit()
+    page = visit(width=703)  # a sheet of A4 within its margins
     page.emulate_media(media="print")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 703
     assert page.locator(".stepper-static table").first.is_visible()
     assert page.locator(".wave-static svg").first.is_visible()
     assert page.locator(".step-tools").is_hidden()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { memoryAccess, memoryBanks, memoryBuffer, memoryItemSize, MemoryReplay, memoryRows, memorySectors } from '../../static_js/memory-core.js';
 import { stepperGuess, stepperIsAddress, stepperLanes, stepperTest, stepperType } from '../../static_js/stepper-core.js';
+import { panelWord } from '../../static_js/stepper-memory.js';
 import {
   traceBarrier, traceExited, traceFind, traceIndex, traceIteration, traceJoin, traceJoins, traceLanes, traceLaneStates, traceLaunched, traceNearest,
   traceNeighbour, tracePopcount, traceSplits, traceStack, traceStanding, traceUpTo, traceWarps,
@@ -182,6 +183,25 @@ test('an untyped register is read as its instruction reads it, else as it looks'
   assert.equal(stepperGuess([7, 4294967295], 3), 's32');
   assert.equal(stepperGuess([0xdeadbeef], 1), 'b32');
   assert.equal(stepperGuess([0xdeadbeef], 0), 's32');
+});
+
+test('pairs of halves are told from floats by many words together', () => {
+  const pairs = Array.from({ length: 32 }, (_, lane) => (((0x3000 + 31 * lane) << 16) | (0x3400 + 17 * lane)) >>> 0);
+  assert.equal(stepperGuess(pairs, ALL), 'f16x2');
+  assert.notEqual(stepperGuess(pairs, 0xff), 'f16x2');
+  const floats = new Uint32Array(Float32Array.from({ length: 32 }, (_, lane) => Math.sin(lane + 1) / 2).buffer);
+  assert.equal(stepperGuess(floats, ALL), 'f32');
+  const round = new Uint32Array(Float32Array.from({ length: 32 }, (_, lane) => lane + 1).buffer);
+  assert.equal(stepperGuess(round, ALL), 'f32');
+});
+
+test('a word of shared memory fits its cell', () => {
+  const float = (/** @type {number} */ value) => new Uint32Array(new Float32Array([value]).buffer)[0];
+  assert.equal(panelWord('f32', float(0.6371), 'auto'), '0.637');
+  assert.equal(panelWord('f32', float(0.033637), 'auto'), '0.034');
+  assert.equal(panelWord('f32', float(-123456), 'auto'), '-1e+5');
+  assert.equal(panelWord('b32', 0xdeadbeef, 'auto'), 'deadbeef');
+  assert.equal(panelWord('f16x2', 0x38003400, 'auto'), '0.25\n0.5');
 });
 
 test('sectors and banks by the counter rules, not the naive ones', () => {

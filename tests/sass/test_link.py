@@ -29,7 +29,9 @@ def test_own_frame() -> None:
 @pytest.mark.cuda
 @pytest.mark.parametrize("arch", ["sm_80", "sm_120"])
 def test_three_deep(arch: str, build: Build) -> None:
-    function = load(build("inline3", arch)).functions[0]
+    module = load(build("inline3", arch))
+    assert [(one.name, bool(one.version)) for one in module.readers] == [("nvdisasm", True)]
+    function = module.functions[0]
     links = link(function)
     chains = {item.text.split()[0]: [f.line for f in found.frames]
               for item, found in zip(function.instructions, links, strict=True)}  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 from warpglass.errors import InputError, ToolchainError
 from warpglass.inputs.process import ToolResult, run_tool
 from warpglass.inputs.toolchain import Tool, find_tool, require_tool, tool_version
-from warpglass.sass.model import Member
+from warpglass.sass.model import Member, ToolInfo
 
 __all__ = ["Contained", "disassemble", "extract"]
 
@@ -61,8 +61,9 @@ def _older(version: str, wanted: str) -> bool:
     return bool(numbers(version)) and numbers(version) < numbers(wanted)
 
 
-def disassemble(data: bytes, arch: str, *, timeout: float = 120.0) -> str:
-    """The listing of one cubin, with encodings; nvdisasm where it is installed, else cuobjdump.
+def disassemble(data: bytes, arch: str, *, timeout: float = 120.0) -> tuple[str, ToolInfo]:
+    """The listing of one cubin, with encodings, and what printed it: nvdisasm where it is installed, else
+    cuobjdump.
 
     Raises :class:`~warpglass.errors.ToolchainError` where neither is there, or where the tool refuses the
     image: the message then says which version reads it.
@@ -76,7 +77,7 @@ def disassemble(data: bytes, arch: str, *, timeout: float = 120.0) -> str:
             options = ["-c", "-hex"] if tool.name == "nvdisasm" else ["-sass"]
             result = run_tool([tool.path, *options, path.name], timeout=timeout, cwd=Path(folder))
             if result.returncode == 0:
-                return result.text
+                return result.text, ToolInfo(tool.name, tool_version(tool) or "", "", tuple(options))
             # Images of some older compilers are refused by nvdisasm and read by cuobjdump.
             refusal = refusal or _refusal(tool, result, arch)
     if refusal is None:  # require_tool has raised where there is no tool

@@ -15,7 +15,7 @@ from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.sass.disassemble import disassemble, extract
 from warpglass.sass.elf import Image, describe, read_image
 from warpglass.sass.listing import parse
-from warpglass.sass.model import Diagnostic, Function, LaunchPreset, Member, Module
+from warpglass.sass.model import Diagnostic, Function, LaunchPreset, Member, Module, ToolInfo
 
 __all__ = ["load"]
 
@@ -79,6 +79,7 @@ def _cubins(
     """One module of one or several cubins of one architecture; their listings stand one after another."""
     read: list[Image] = []
     texts: list[str] = []
+    readers: dict[ToolInfo, None] = {}
     for item, data in images:
         image = read_image(data, item)
         if arch is not None and image.arch != arch:
@@ -86,7 +87,9 @@ def _cubins(
         if not image.functions:
             continue
         read.append(image)
-        texts.append(disassemble(data, image.arch))
+        text, reader = disassemble(data, image.arch)
+        texts.append(text)
+        readers[reader] = None
     if not read:
         raise InputError(f"{name}: the image holds no functions")
     merged = read[0] if len(read) == 1 else _merge(read)
@@ -95,7 +98,7 @@ def _cubins(
     if len(read) > 1:
         message = f"{len(read)} images for {merged.arch} read as one; variables are those of the first"
         diagnostics = (*diagnostics, Diagnostic("info", message, name, 0))
-    return replace(module, kind=kind, members=members, diagnostics=diagnostics)
+    return replace(module, kind=kind, members=members, diagnostics=diagnostics, readers=tuple(readers))
 
 
 def _merge(images: Sequence[Image]) -> Image:

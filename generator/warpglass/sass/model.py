@@ -136,7 +136,7 @@ class LineRow:
 
 @dataclass(frozen=True, slots=True)
 class ToolInfo:
-    """The program that wrote an image. ``flags`` are its own arguments, split at blanks."""
+    """A program that wrote or read an image. ``flags`` are its own arguments, split at blanks."""
 
     name: str
     version: str
@@ -243,6 +243,7 @@ class Module:
     """One image of machine code. ``arch`` is ``sm_90a`` with its suffix, or None where nothing says.
 
     ``kind`` names the source: cuobjdump, nvdisasm, pasted, cubin, fatbin, object, executable, triton.
+    ``tool`` wrote the image, ``readers`` printed its listing.
     ``text`` is the listing that ``Instruction.line`` counts in. ``ptx`` is the embedded PTX, line for line.
     ``members`` lists the images of a container, the chosen one included. ``missing`` says in plain words
     what the input did not hold or what could not be read. ``sections`` holds the data sections of a cubin
@@ -256,6 +257,7 @@ class Module:
     diagnostics: tuple[Diagnostic, ...]
     text: str = ""
     tool: ToolInfo | None = None
+    readers: tuple[ToolInfo, ...] = ()
     ptx: str | None = None
     members: tuple[Member, ...] = ()
     preset: LaunchPreset | None = None
