@@ -65,8 +65,7 @@ def make_report(
     coded = [file for file in files if file not in headers]
     units = collect(coded, with_measured_archs(chosen, profiles, folders), say)
     if not profiles and not headers and not any(unit.kernels for unit in units):
-        names = ", ".join(file.name for file in files)
-        raise InputError(f"there is no kernel in {names}", hint="a kernel is a __global__ function or .entry")
+        raise _no_kernel(files, units)
     sources = PageSources(files, chosen.no_source)
     assumptions: list[str] = []
     launches: list[dict[str, Any]] = []
@@ -131,6 +130,16 @@ def _pipelines(
     for name, content in texts.items():
         sources.add(name, name, "cuda", decode_text(content), inputs.get(name), False)
     return [section]
+
+
+def _no_kernel(files: Sequence[InputFile], units: Sequence[CodeUnit]) -> InputError:
+    names = ", ".join(file.name for file in files)
+    templates = [k for u in units if u.source is not None for k in u.source.kernels if k.template]
+    hint = "a kernel is a __global__ function or .entry"
+    if templates:
+        listed = ", ".join(dict.fromkeys(f"{k.qualified}<{', '.join(k.template)}>" for k in templates[:6]))
+        hint = f"nothing instantiates {listed}: add a line `template __global__ void …<…>(…);`, or a launch"
+    return InputError(f"there is no kernel in {names}", hint=hint)
 
 
 def plan_unit(

@@ -161,6 +161,21 @@ def test_a_broken_host_does_not_hide_the_kernels(tmp_path):
     assert lines <= {2, 3}
 
 
+def test_an_extension_of_a_framework_that_is_not_here(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(
+        "#include <torch/extension.h>\n#include <ATen/cuda/CUDAContext.h>\nusing torch::Tensor;\n"
+        "template <typename T> __global__ void k(T *p) { *p = 3; }\n"
+        "Tensor forward(Tensor x) {\n  k<float><<<1, 32>>>(x.data_ptr<float>());\n  return x;\n}\n"
+        'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward); }\n'
+    )
+    result = cuda.compile(source)
+    assert [function.name for function in ptx.parse(result.ptx).kernels] == ["_Z1kIfEvPT_"]
+    assert sum("not found" in note for note in result.notes) == 2
+    assert any("PYBIND11_MODULE (line 9)" in note for note in result.notes)
+    assert not result.warnings
+
+
 def test_a_missing_header_of_device_code_is_told(tmp_path):
     source = tmp_path / "k.cu"
     source.write_text('#include "math_helpers.h"\n__global__ void k(float *p) { *p = magic(*p); }\n')

@@ -31,6 +31,8 @@ _ARCH = re.compile(r"(?:sm|compute)_(\d{2,3}[af]?)")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,120}")
 _MISSING_HEADER = re.compile(r"fatal error: (\S+): No such file or directory")
 _TIMEOUT = 300.0
+#: Compilations of one source: each takes a header or some host code away, where that may help.
+_MOST_TRIES = 16
 
 
 def check_arch(arch: str) -> str:
@@ -175,8 +177,11 @@ def _retry(job: _Job, content: bytes, failed: ToolResult) -> tuple[ToolResult, t
     """Blank host bodies, and headers that are not there, until it compiles; None where that cannot help."""
     current, notes = content, dict[str, None]()
     result = failed
-    for attempt in range(8):
-        changed = blank_for_retry(current, job.source, job.messages(result), everything=attempt > 2)
+    tries = 0
+    for _ in range(_MOST_TRIES):
+        output = job.messages(result)
+        tries += not _MISSING_HEADER.search(output)
+        changed = blank_for_retry(current, job.source, output, everything=tries > 6)
         if changed is None:
             return None
         current = changed.content
