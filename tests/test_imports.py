@@ -18,7 +18,7 @@ ORDER = (
 )  # fmt: skip
 
 #: Modules at the top of the package that stand below all folders.
-GROUND = {"errors", "files", "resources"}
+GROUND = {"errors", "files", "patterns", "resources"}
 
 #: The only folder that starts programs, and the modules with which a program is started.
 STARTS_PROGRAMS = "inputs"

@@ -18,6 +18,7 @@ from warpglass.files import refuse_inputs
 from warpglass.ncu.derive import Derived, parse_derived
 from warpglass.ncu.run import ProfileRequest, find_ncu, run_profiler
 from warpglass.options import ReportOptions
+from warpglass.patterns import compile_pattern
 
 __all__ = ["profile_app", "show_metrics"]
 
@@ -52,12 +53,7 @@ def show_metrics(
     if tree:
         shell.say(report.tree())
         return 0
-    expressions = []
-    for pattern in patterns:
-        try:
-            expressions.append(re.compile(pattern))
-        except re.error as error:
-            raise UsageError(f"--metric {pattern[:80]!r} is no regular expression: {error}") from None
+    expressions = [compile_pattern(pattern, "--metric") for pattern in patterns]
     formulas = [parse_derived(text) for text in derived]
     rows = [
         row

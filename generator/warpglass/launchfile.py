@@ -29,8 +29,9 @@ from warpglass.launchspec import (
     parse_launch_file,
 )
 from warpglass.launchvalues import Place, read_argument
-from warpglass.machine.launch import Argument, Dim3, Launch
+from warpglass.machine.launch import Argument, Dim3, Launch, check_parameters
 from warpglass.options import ReportOptions, check_extents
+from warpglass.patterns import compile_pattern
 from warpglass.ptx.model import Function
 
 __all__ = [
@@ -74,10 +75,10 @@ def select_kernels(
     tests = [re.compile(fnmatch.translate(wanted), re.S)]
     if expressions:
         try:
-            tests.append(re.compile(wanted))
-        except re.error as error:
+            tests.append(compile_pattern(wanted, "--kernel", LaunchError))
+        except LaunchError:
             if not any(sign in wanted for sign in "*?["):
-                raise LaunchError(f"--kernel {wanted[:60]!r} is no regular expression: {error}") from error
+                raise
     for number, test in enumerate(tests):
         search = test.fullmatch if number == 0 else test.search
         found = [function for function in kernels if any(search(name) for name in _names(function))]
@@ -126,6 +127,7 @@ def plan_launches(
     tables = load_launch_file(options.launch_file) if options.launch_file is not None else ()
     planned: list[PlannedLaunch] = []
     for function, table in _pairs(kernels, tables, options):
+        check_parameters(function)
         mine = _own_comments(function, kernels, comments, source)
         reported = [
             spec for spec in report_specs if spec.kernel is None or matches_name(function.name, spec.kernel)

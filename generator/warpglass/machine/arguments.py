@@ -43,7 +43,8 @@ def bind(kernel: Function, launch: Launch, arena: Arena, seed: int) -> BoundArgu
     Raises :class:`LaunchError` where an argument is unknown or does not fit its parameter.
     """
     names = [p.name for p in kernel.params]
-    unknown = [n for n in launch.args if n not in names]
+    known = set(names)
+    unknown = [n for n in launch.args if n not in known]
     if unknown:
         raise LaunchError(
             f"{kernel.name} has no parameter {unknown[0]!r}",

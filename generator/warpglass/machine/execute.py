@@ -11,7 +11,7 @@ from warpglass.errors import LaunchError
 from warpglass.machine.arguments import BoundArguments, BoundBuffer, bind, write_arguments
 from warpglass.machine.batches import MAX_SLOTS, batch_size, reserve_areas, run_all
 from warpglass.machine.findings import Findings
-from warpglass.machine.launch import Launch
+from warpglass.machine.launch import Launch, check_parameters
 from warpglass.machine.library import HEAP_BYTES
 from warpglass.machine.memory import Arena, Layout
 from warpglass.machine.program import Program
@@ -52,6 +52,7 @@ def find_kernel(module: Module, name: str | None) -> Function:
 
 
 def _check_launch(launch: Launch, kernel: Function) -> None:
+    check_parameters(kernel)
     required = kernel.directives.get("reqntid")
     if required is not None and tuple(required[:3]) + (1,) * (3 - len(required)) != launch.block:
         raise LaunchError(f"{kernel.name} requires a block of {required} threads, not {launch.block}")

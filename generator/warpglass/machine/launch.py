@@ -8,9 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Argument", "Dim3", "Launch"]
+from warpglass.errors import LaunchError
+from warpglass.ptx.model import Function
+
+__all__ = ["MOST_PARAMETERS", "Argument", "Dim3", "Launch", "check_parameters"]
 
 Dim3 = tuple[int, int, int]
+
+#: Bytes of parameters of a kernel (PTX ISA 8.1, "Kernel Function Parameters": 32,764 from sm_70 on).
+MOST_PARAMETERS = 32764
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,15 @@ class Argument:
     count: int | None = None
     fill: str = "default"
     origin: str = "default"
+
+
+def check_parameters(kernel: Function) -> None:
+    """Raise :class:`LaunchError` where a kernel declares more parameters than any GPU takes."""
+    total = sum(param.size for param in kernel.params)
+    if total > MOST_PARAMETERS:
+        raise LaunchError(
+            f"{kernel.name[:80]} declares {total} bytes of parameters; CUDA allows {MOST_PARAMETERS}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

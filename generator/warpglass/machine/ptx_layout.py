@@ -24,6 +24,8 @@ __all__ = [
 FUNCTION_ADDRESS = 0x1000
 #: The first bytes of a thread's local memory stay unused, so that no local address is 0.
 FRAME_START = 16
+#: Bytes of local memory a thread (CUDA programming guide, technical specifications: 512 KB).
+MOST_LOCAL = 512 << 10
 
 
 @dataclass(slots=True)
@@ -167,6 +169,11 @@ def lay_out(module: Module, kernel: Function, arena: Arena) -> ModuleLayout:
         )
     functions = {f.name: FUNCTION_ADDRESS + 16 * i for i, f in enumerate(order)}
     frames = {f.name: _frame(f, f is kernel) for f in order}
+    for name, frame in frames.items():
+        if frame.size > MOST_LOCAL:
+            raise ExecutionError(
+                f"{name} declares {frame.size} bytes of local memory a thread; CUDA allows {MOST_LOCAL}"
+            )
     return ModuleLayout(shared, top, base if dynamic else top, addresses, functions, frames, order, recursive)
 
 

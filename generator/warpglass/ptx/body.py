@@ -58,6 +58,7 @@ class Body:
         self._depth = 0
         self._loc: Loc | None = None
         self._located: dict[Place, tuple[Loc, int]] = {}
+        self._newline = self._searched = 0
         for formal in formals:
             if formal.name == "_":
                 continue
@@ -77,6 +78,7 @@ class Body:
         entries, scopes, located = self.entries.append, self.scopes.append, self._located
         append, find, is_instruction = self.instructions.append, text.find, Kind.INSTRUCTION
         position, at_start = offset, False
+        self._newline, self._searched = text.rfind("\n", 0, offset), offset
         while True:
             if at_start:
                 end = find("\n", position, limit)
@@ -192,7 +194,12 @@ class Body:
                 self.state.statements[key] = entry
         cursor.seek(cursor.start if end < 0 or cursor.start > end else end)
         cursor.expect(";")
-        column = start - text.rfind("\n", 0, start)
+        # Searched from the last statement on: a megabyte on one line must not be searched for each statement.
+        newline = text.rfind("\n", self._searched, start)
+        if newline >= 0:
+            self._newline = newline
+        self._searched = start
+        column = start - self._newline
         self.entries.append(entry)
         self.scopes.append(self.scope)
         e = entry

@@ -1,0 +1,56 @@
+"""Inputs and options that mean harm: one clear error or a marked result, in little time and memory."""
+
+import pytest
+
+from warpglass import ptx
+from warpglass.errors import ExecutionError, LaunchError, UsageError
+from warpglass.launchfile import plan_launches, select_kernels
+from warpglass.machine import execute
+from warpglass.machine.launch import Launch
+from warpglass.options import ReportOptions
+from warpglass.patterns import compile_pattern
+
+HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["(a+)+$", "(a*)*", "((ab)*c*)+", "(?:x{1,}y)*?", "(a|b+)+", "(?=(a+)+)", "(a{2,99})*"]
+)
+def test_expressions_that_take_for_ever(text):
+    with pytest.raises(UsageError, match="repeats a repetition"):
+        compile_pattern(text, "--metric")
+    module = ptx.parse(HEAD + ".visible .entry " + "a" * 60 + "b() { ret; }")
+    with pytest.raises(LaunchError):
+        select_kernels(module.functions, text)
+
+
+def test_expressions_that_are_fine():
+    for text in ("dram__", "^a.*b.*$", "(a|b)+c+", "(ab){3}x*", "[a-z]+_[0-9]+", "a++"):
+        assert compile_pattern(text, "--metric").pattern == text
+    for text in ("(", "a{99999999999}", "x" * 2000):
+        with pytest.raises(UsageError):
+            compile_pattern(text, "--metric")
+
+
+def test_more_parameters_than_a_gpu_takes():
+    for params in (".param .align 8 .b8 p[4294967295]", ",".join(f".param .u64 p{i}" for i in range(5000))):
+        module = ptx.parse(f"{HEAD}.visible .entry k({params}) {{ ret; }}")
+        with pytest.raises(LaunchError, match="bytes of parameters; CUDA allows 32764"):
+            plan_launches(module.functions, ReportOptions(), None, text=module.text)
+        with pytest.raises(LaunchError, match="bytes of parameters"):
+            execute(module, "k", Launch((1, 1, 1), (1, 1, 1)))
+
+
+def test_more_local_memory_than_a_thread_has():
+    body = "{ .local .b8 s[2147483647]; .reg .b32 %r<4>; st.local.b32 [s], %r1; ret; }"
+    module = ptx.parse(f"{HEAD}.visible .entry k() {body}")
+    with pytest.raises(ExecutionError, match="k declares 2147483664 bytes of local memory a thread"):
+        execute(module, "k", Launch((1, 1, 1), (1, 1, 1)))
+
+
+def test_columns_of_statements_on_one_line():
+    text = (
+        f"{HEAD}.visible .entry k() {{ .reg .b32 %r<2>;\n  add.u32 %r1,%r1,1; add.u32 %r1,%r1,2;\n\n ret; }}"
+    )
+    instructions = ptx.parse(text).kernels[0].instructions
+    assert [(i.line, i.column) for i in instructions] == [(5, 3), (5, 22), (7, 2)]
