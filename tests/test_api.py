@@ -124,6 +124,18 @@ def test_expectations_name_the_thread_that_was_wrong(axpy: Path, tmp_path: Path)
     assert finding["line"] == AXPY.split("st.global.f32", 1)[0].count("\n") + 1
 
 
+@pytest.mark.cuda
+def test_run_takes_cuda_text_as_it_takes_ptx() -> None:
+    text = (
+        "__global__ void k(const float *x, float *y, float a) {\n  y[threadIdx.x] = a * x[threadIdx.x]; }\n"
+    )
+    x = np.arange(32, dtype=np.float32)
+    result = warpglass.run(text, grid=1, block=32, args={"x": x, "y": np.zeros_like(x), "a": 2.5})
+    buffer = result.buffers[1]
+    assert buffer is not None
+    np.testing.assert_array_equal(buffer.array, x * np.float32(2.5))
+
+
 def test_expectations_name_threads_of_blocks_that_keep_no_steps(axpy: Path, tmp_path: Path) -> None:
     wrong = np.zeros(96, dtype=np.float32)
     wrong[:75] = np.arange(75)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpglass import ptx
 from warpglass.errors import InputError, LaunchError
+from warpglass.inputs.sniff import sniff
 from warpglass.launchfile import resolve_launch, select_kernels
 from warpglass.launchparams import ParamInfo, describe_params, element_type
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place, read_argument
 from warpglass.machine import Argument, RunOptions, RunResult, execute
+
+if TYPE_CHECKING:
+    from warpglass.cuda import CudaSource
 
 __all__ = ["run"]
 
@@ -39,7 +44,7 @@ def run(
 ) -> RunResult:
     """Execute one launch of ``kernel`` and return what it left.
 
-    ``source``: PTX text (a str with a line break), a path of a .ptx or .cu file, or a parsed module.
+    ``source``: PTX or CUDA text (a str with a line break), a path of a file of either, or a parsed module.
     ``args``: values by position, or by name in the CUDA source, PTX name or position. A value is an array
     (a buffer, copied; the same array twice is one buffer), a number, bytes for a struct, a text as on the
     command line (``float[64]:iota``), or None for the default. ``result.buffers[i].array`` is argument
@@ -69,21 +74,29 @@ def run(
     return execute(module, function, launch, options=chosen_options)
 
 
-def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, Any]:
+def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, CudaSource | None]:
     if isinstance(source, ptx.Module):
         return source, None
     if isinstance(source, str) and "\n" in source:
-        return ptx.parse(source), None
+        if sniff(source.encode("utf-8", "surrogatepass"), "source") != "cuda":
+            return ptx.parse(source), None
+        with tempfile.TemporaryDirectory(prefix="warpglass-") as scratch:
+            path = Path(scratch) / "source.cu"
+            path.write_text(source, encoding="utf-8")
+            return _compiled(path, arch)
     path = Path(source)
-    if path.suffix.lower() in (".cu", ".cuh"):
-        from warpglass import cuda
-
-        read = cuda.load(path)
-        return ptx.parse(cuda.compile(path, arch or cuda.DEFAULT_ARCH).ptx), read
     try:
-        return ptx.load(path), None
+        kind = sniff(path.read_bytes(), path.name)
     except OSError as error:
         raise InputError(f"cannot read {path.name}: {error.strerror or error}") from error
+    return _compiled(path, arch) if kind == "cuda" else (ptx.load(path), None)
+
+
+def _compiled(path: Path, arch: str | None) -> tuple[ptx.Module, CudaSource]:
+    from warpglass import cuda
+
+    read = cuda.load(path)
+    return ptx.parse(cuda.compile(path, arch or cuda.DEFAULT_ARCH).ptx), read
 
 
 def _extents(value: Extents | None, what: str) -> tuple[int, int, int] | None:

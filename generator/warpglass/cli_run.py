@@ -58,7 +58,7 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
     if json is not None:
         write_json(_as_json(result), json)
     if json != "-":
-        _tell(result, named, shell)
+        _tell(result, named, _places(module, path.name) if source is not None else {}, shell)
         for name, target in wanted.items():
             shell.say(f"{name} -> {target}")
     if not result.complete and result.stopped is not None:
@@ -153,7 +153,20 @@ def _as_json(result: RunResult) -> dict[str, Any]:
     }
 
 
-def _tell(result: RunResult, named: Mapping[str, Buffer], shell: Shell) -> None:
+def _places(module: Module, name: str) -> dict[int, str]:
+    """Where in the CUDA source each line of the PTX comes from; a header keeps its own name."""
+    found = {}
+    for function in module.functions:
+        for instruction in function.instructions:
+            loc = instruction.loc
+            while loc is not None and loc.inlined_at is not None and module.files.get(loc.file) != name:
+                loc = loc.inlined_at  # the line of the user's own file that called it
+            if loc is not None and loc.line:
+                found[instruction.line] = f"{module.files.get(loc.file, name)}:{loc.line}"
+    return found
+
+
+def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, str], shell: Shell) -> None:
     counts = result.counts
     shell.say(
         f"{demangled(result.kernel).full}: {counts['warp_executed']:,} warp instructions, "
@@ -163,7 +176,8 @@ def _tell(result: RunResult, named: Mapping[str, Buffer], shell: Shell) -> None:
     for line in result.printed:
         shell.say(f"| {line.rstrip()}")
     for finding in result.findings:
-        place = f" (line {finding.line})" if finding.line else ""
+        where = places.get(finding.line, f"line {finding.line}") if finding.line else ""
+        place = f" ({where})" if where else ""
         shell.say(f"{finding.severity} {finding.kind}{place}: {finding.message}")
     for name, buffer in named.items():
         if buffer.touched is not None:

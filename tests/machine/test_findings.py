@@ -104,6 +104,18 @@ def test_registers_read_before_they_are_written() -> None:
     assert kinds(launch(guarded, [words(32)], grid=1)) == set()
 
 
+def test_a_shuffle_from_the_lane_that_wrote_is_no_uninitialised_read() -> None:
+    body = """
+    setp.ne.u32 %p1, %r4, 0; @%p1 bra go; mov.u32 %r20, 5;
+    go: shfl.sync.idx.b32 %r6, %r20, 0, 31, -1; st.global.u32 [%rd2], %r6; ret;
+    """
+    result = launch(body, [words(32)], grid=1)
+    assert "initcheck" not in kinds(result)
+    assert out(result) == [5] * 32
+    index = "shfl.sync.idx.b32 %r6, %r4, %r20, 31, -1; st.global.u32 [%rd2], %r6; ret;"
+    assert "%r20" in only(launch(index, [words(32)], grid=1), "initcheck").message
+
+
 def test_division_by_zero() -> None:
     body = "sub.u32 %r5, %r4, 7; div.u32 %r6, 100, %r5; rem.s32 %r7, 5, %r5; st.global.u32 [%rd2], %r6; ret;"
     found = [f for f in launch(body, [words(32)], grid=1).findings if f.kind == "division-by-zero"]

@@ -165,6 +165,11 @@ def _report_unwritten(run: RunState, program: Program, function: Function, start
     accesses = []
     for instruction in function.instructions:
         reads, writes = reads_writes(instruction)
+        if instruction.base == "shfl":
+            # Lanes hand over what they may never have written; what counts is the lane that is read from.
+            others = {o.name for o in instruction.operands[2:] if isinstance(o, Register)}
+            guard = instruction.guard.register.name if instruction.guard is not None else None
+            reads = tuple(n for n in reads if n in others or n == guard)
         # A guarded write counts as a write: whoever reads under the same guard is fine, and the other case
         # is rare enough to stay silent about.
         accesses.append(
