@@ -1,6 +1,6 @@
 // What the sections share: the report, the selection, decoded traces, actions, notes.
 
-import { dataAccesses, dataBarriers, dataTrace, dataValues } from './data.js';
+import { dataAccesses, dataBarriers, dataMeasured, dataTrace, dataValues } from './data.js';
 import { domVisible } from './dom.js';
 import { fragmentFormat, fragmentSelect, fragmentShape } from './fragment.js';
 import { Store } from './store.js';
@@ -43,6 +43,8 @@ export class App {
     this.knobs = '';
     /** @type {Map<object, import('./data.js').WgRun>} */
     this.measuredRuns = new Map();
+    /** The launch that was asked for last: an earlier one may still be unpacked. */
+    this.wanted = 0;
   }
 
   /** @param {string} action @param {() => void} run */
@@ -145,10 +147,11 @@ export class App {
   }
 
   /** Takes the selection from the address; says what could not be followed. */
-  readFragment() {
+  async readFragment() {
     if (location.hash && !/^#(?:.*&)?v=/.test(location.hash) && document.getElementById(location.hash.slice(1))) return;
     const { selection, notes } = fragmentSelect(location.hash, this.shape, this.store.get());
     this.note(notes.length ? `${notes.join('; ')}. Shown instead: the default.` : '');
+    if (!(await this.measure(selection.launch))) return;
     this.store.set(selection);
     // A link may name a step alone: its warp is the one that issued it.
     void this.settle(/[#&]s=/.test(location.hash) && !/[#&]w=/.test(location.hash));
@@ -166,11 +169,26 @@ export class App {
   }
 
   /**
+   * Unpacks what was measured of a launch; false where another was asked for meanwhile.
+   * @param {number} launch
+   */
+  async measure(launch) {
+    this.wanted = launch;
+    await dataMeasured(this.report.launches[launch]);
+    return this.wanted === launch;
+  }
+
+  /**
    * Chooses another launch or instruction set, with the first of its traces.
    * @param {number} launch
    * @param {string} isa
    */
   choose(launch, isa) {
+    if (this.report.launches[launch]?.measured?.packed) {
+      void this.measure(launch).then((still) => still && this.choose(launch, isa));
+      return;
+    }
+    this.wanted = launch;
     const runs = this.report.launches[launch]?.runs ?? [];
     const run = runs.find((one) => one.isa === isa) ?? runs[this.report.launches[launch]?.primary] ?? runs[0];
     if (!run) {

@@ -121,7 +121,7 @@ export function codeHeatColumns(report) {
   /** @type {Set<string>} */
   const found = new Set();
   for (const launch of report.launches) {
-    for (const name of Object.keys(launch.measured?.code?.profile ?? {})) found.add(name);
+    for (const name of launch.measured?.columns ?? Object.keys(launch.measured?.code?.profile ?? {})) found.add(name);
   }
   const stalls = [...found].filter((name) => name.startsWith('stall_')).sort();
   return [

@@ -35,7 +35,7 @@
  *   findings: Array<Record<string, any>>, buffers: (WgBuffer|null)[], traces: WgRawTrace[]}} WgRun
  * @typedef {{id: WgId, label: string, kernel: {name: string, demangled: string, bare: string}, arch: string,
  *   launch: Record<string, any>, runs: WgRun[], primary: number, measured?: WgMeasured|null}} WgLaunch
- * @typedef {{file: number, index: number, set: number, values: any[], marks: Array<[number, string]>, code: {isa: string, code: number,
+ * @typedef {{file: number, index: number, set: number, packed?: string, columns?: string[], values: any[], marks: Array<[number, string]>, code: {isa: string, code: number,
  *   profile: Record<string, (number|null)[]>, lines: Array<Record<string, any>>}|null}} WgMeasured
  * @typedef {{files: Array<{name: string}>, metrics: {name: string[], unit: string[], about: (string|null)[]},
  *   sets: number[][], codes: WgCode[]}} WgProfile
@@ -77,7 +77,27 @@ export async function dataReport(doc) {
   if (!script || !script.textContent) return null;
   const found = JSON.parse(script.textContent);
   if (found.$ !== 'json') return found;
-  return JSON.parse(new TextDecoder().decode(await dataInflate(dataBytes(found.d))));
+  const report = JSON.parse(await dataText(found.d));
+  for (const [launch, part] of Object.entries(found.m ?? {})) report.launches[Number(launch)].measured.packed = part;
+  return report;
+}
+
+/** Text that stands packed. @param {string} packed */
+async function dataText(packed) {
+  return new TextDecoder().decode(await dataInflate(dataBytes(packed)));
+}
+
+/**
+ * Reads what was measured of a launch, where it still stands packed: values, marks, code.
+ * @param {WgLaunch | undefined} launch
+ */
+export async function dataMeasured(launch) {
+  const measured = launch?.measured;
+  if (!measured?.packed) return;
+  const found = JSON.parse(await dataText(measured.packed));
+  // A second reader may have been faster: what it put there is in use.
+  if (measured.packed) Object.assign(measured, found);
+  delete measured.packed;
 }
 
 /**

@@ -2,17 +2,48 @@
 
 import { dataBytes, dataInflate } from './data.js';
 
+/** What is being unpacked, by its element. @type {WeakMap<Element, Promise<void>>} */
+const LAZY_WORK = new WeakMap();
+
 /**
- * Unpacks what the server made for a launch. The HTML is the generator's own, escaped when it was made.
- * @param {HTMLElement} root
+ * What the server made for a launch, parsed but not shown. The HTML is the generator's own, escaped when it was made.
+ * @param {Element} packed
+ */
+async function lazyParse(packed) {
+  const html = new TextDecoder().decode(await dataInflate(dataBytes((packed.textContent ?? '').trim())));
+  return new DOMParser().parseFromString(html, 'text/html');
+}
+
+/** @param {Element} part @param {Element} packed */
+async function lazyShow(part, packed) {
+  const made = await lazyParse(packed);
+  part.removeAttribute('data-lazy');
+  part.replaceChildren(...[...made.body.childNodes].map((node) => document.adoptNode(node)));
+}
+
+/**
+ * Unpacks what stands packed of a launch.
+ * @param {ParentNode} root
  * @param {number} launch
  */
 export async function lazyUnpack(root, launch) {
-  const part = root.querySelector(`.per-launch[data-lazy][data-launch="${launch}"]`);
-  const packed = part?.querySelector('.lazy-html');
-  if (!part || !packed) return;
-  part.removeAttribute('data-lazy');
-  const html = new TextDecoder().decode(await dataInflate(dataBytes((packed.textContent ?? '').trim())));
-  const made = new DOMParser().parseFromString(html, 'text/html');
-  part.replaceChildren(...[...made.body.childNodes].map((node) => document.adoptNode(node)));
+  for (const part of root.querySelectorAll(`.per-launch[data-lazy][data-launch="${launch}"]`)) {
+    const packed = part.querySelector('.lazy-html');
+    if (!packed) continue;
+    const work = LAZY_WORK.get(part) ?? lazyShow(part, packed);
+    LAZY_WORK.set(part, work);
+    await work;
+  }
+}
+
+/**
+ * A launch's part of a section to read from, whether it is shown, hidden or still packed.
+ * @param {ParentNode} root
+ * @param {number} launch
+ * @returns {Promise<ParentNode | null>}
+ */
+export async function lazyLook(root, launch) {
+  const part = root.querySelector(`.per-launch[data-launch="${launch}"]`);
+  const packed = part?.hasAttribute('data-lazy') ? part.querySelector('.lazy-html') : null;
+  return packed ? lazyParse(packed) : part;
 }

@@ -11,7 +11,8 @@ import { initMemory } from './memory.js';
 import { initNav } from './nav.js';
 import { initPipeline } from './pipeline.js';
 import { initLaunches } from './launches.js';
-import { initMetrics, initProfile } from './profile.js';
+import { initMetrics } from './profile.js';
+import { initProfile } from './profile-compare.js';
 import { initSchedule } from './schedule.js';
 import { initStepper } from './stepper.js';
 import { initTheme } from './theme.js';
@@ -37,7 +38,7 @@ async function mainBoot() {
   keysInstall(app);
   initTheme(app);
   initNav(app, document.querySelector('.bar-tools'));
-  app.readFragment();
+  await app.readFragment();
   for (const [id, init] of MAIN_SECTIONS) {
     const root = document.getElementById(`sec-${id}`);
     if (!root) continue;
@@ -58,7 +59,7 @@ async function mainBoot() {
   addEventListener('hashchange', () => {
     // Links to sections are no selections.
     if (!/^#v=/.test(location.hash)) return;
-    app.readFragment();
+    void app.readFragment();
   });
   document.documentElement.dataset.ready = 'true';
 }

@@ -1,6 +1,7 @@
 // The section list, and the choice of launch and instruction set.
 
 import { domAnnounce, domReplace, el } from './dom.js';
+import { lazyUnpack } from './lazy.js';
 
 /** Fades the end of the section list where more of it can be scrolled to. @param {HTMLElement} list */
 function navMore(list) {
@@ -91,6 +92,11 @@ export function initNav(app, bar) {
   const show = () => {
     const { launch, isa } = app.store.get();
     navShow(launch);
+    // Sections that do more with their packed parts unpack them too; whoever is first does the work.
+    for (const id of NAV_PACKED) {
+      const root = document.getElementById(`sec-${id}`);
+      if (root) void lazyUnpack(root, launch);
+    }
     launchSelect.value = String(launch);
     const runs = app.launch()?.runs ?? [];
     navExecuted(runs.length > 0);
@@ -105,6 +111,9 @@ export function initNav(app, bar) {
     if (changed.has('launch') || changed.has('isa')) show();
   });
 }
+
+/** Sections whose parts stand packed on pages of many launches. */
+const NAV_PACKED = ['verdict', 'advice', 'provenance'];
 
 /** Sections that replay an execution: a launch that was only measured has nothing for them. */
 const NAV_REPLAY = ['findings', 'stepper', 'schedule', 'memory', 'mix'];

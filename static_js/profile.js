@@ -1,7 +1,6 @@
-// Profiled launches: packed tables are unpacked when chosen, and compared with a baseline.
+// Values of profiled launches: units for people, differences, the table of all metrics.
 
 import { el } from './dom.js';
-import { lazyUnpack } from './lazy.js';
 
 /**
  * Values of a launch by metric.
@@ -76,10 +75,16 @@ export function profileScaled(value, unit) {
  * @param {import('./app.js').App} app
  * @param {number} launch
  */
-function profileMetrics(app, launch) {
+export function profileMetrics(app, launch) {
   const part = document.querySelector(`#sec-metrics .per-launch[data-launch="${launch}"]`);
-  const body = part?.querySelector('tbody[data-fill]');
   const { profile } = app.report;
+  const form = /** @type {HTMLTemplateElement | null} */ (document.querySelector('#wg-metric-table'));
+  if (part?.hasAttribute('data-fill') && form) {
+    part.removeAttribute('data-fill');
+    part.append(form.content.cloneNode(true));
+    part.querySelector('[role="region"]')?.setAttribute('aria-label', `Metrics of launch ${launch + 1}`);
+  }
+  const body = part?.querySelector('tbody[data-fill]');
   if (!body || !profile) return;
   body.removeAttribute('data-fill');
   const { name, unit, about } = profile.metrics;
@@ -96,66 +101,19 @@ function profileMetrics(app, launch) {
   }));
 }
 
-/** The baseline that was chosen: `launch:3`, `file:1` or nothing. */
-let profileBaseline = '';
-
 /**
- * Writes the differences into the cells of the shown launch.
- * @param {HTMLElement} root
- * @param {import('./app.js').App} app
+ * Calls once when an element comes near the view, at once where that cannot be told.
+ * @param {Element} element
+ * @param {() => void} act
  */
-function profileCompare(root, app) {
-  const { launch } = app.store.get();
-  const part = root.querySelector(`.per-launch[data-launch="${launch}"]`);
-  if (!part) return null;
-  for (const old of part.querySelectorAll('.delta')) old.remove();
-  const [kind, number] = profileBaseline.split(':');
-  if (!kind) return null;
-  const base = kind === 'launch' ? Number(number) : profilePartner(app.report, launch, Number(number));
-  if (base === null || base === launch) return base;
-  const [mine, theirs] = [profileValues(app.report, launch), profileValues(app.report, base)];
-  for (const cell of part.querySelectorAll('td[data-m]')) {
-    const metric = Number(/** @type {HTMLElement} */ (cell).dataset.m);
-    const delta = metric < 0 ? null : profileDelta(mine.get(metric), theirs.get(metric));
-    if (delta) cell.append(el('span', { class: `delta ${delta.way}`, title: `baseline: ${theirs.get(metric)}` }, delta.text));
-  }
-  return base;
-}
-
-/** @param {HTMLElement} root @param {import('./app.js').App} app */
-export function initProfile(root, app) {
-  const { launches, profile } = app.report;
-  const select = /** @type {HTMLSelectElement | null} */ (root.querySelector('#wg-baseline'));
-  const note = root.querySelector('#wg-baseline-note');
-  if (select && profile) {
-    if (profile.files.length > 1) {
-      select.append(el('optgroup', { label: 'Whole reports, launch by launch' },
-        ...profile.files.map((file, i) => el('option', { value: `file:${i}` }, file.name))));
-    }
-    select.append(el('optgroup', { label: 'Launches' }, ...launches.flatMap((launch, i) => (launch.measured
-      ? [el('option', { value: `launch:${i}` }, `${i + 1}. ${launch.label || launch.kernel.bare} (${profile.files[launch.measured.file]?.name ?? ''})`)] : []))));
-  }
-  const show = async () => {
-    const { launch } = app.store.get();
-    const parts = ['profile', 'metrics'].map((id) => document.getElementById(`sec-${id}`));
-    if (parts[0]) await lazyUnpack(parts[0], launch);
-    profileMetrics(app, launch);
-    const bases = parts.map((part) => (part ? profileCompare(part, app) : null));
-    const base = bases[0];
-    if (note) {
-      note.textContent = !profileBaseline ? '' : base === null || base === undefined ? 'no such kernel in the baseline'
-        : base === launch ? 'this launch is the baseline itself' : `differences to launch ${base + 1}`;
-    }
-    document.dispatchEvent(new CustomEvent('wg-profile-shown'));
-  };
-  select?.addEventListener('change', () => {
-    profileBaseline = select.value;
-    void show();
-  });
-  app.store.subscribe((_, changed) => {
-    if (changed.has('launch')) void show();
-  });
-  void show();
+export function profileWhenSeen(element, act) {
+  if (!('IntersectionObserver' in window)) return void act();
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    act();
+  }, { rootMargin: '800px' });
+  observer.observe(element);
 }
 
 /** @param {HTMLElement} root */

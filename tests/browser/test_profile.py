@@ -58,6 +58,57 @@ def test_a_baseline_puts_differences_into_every_table(page: Any) -> None:
     until(page, "document.querySelectorAll('.delta').length === 0")
 
 
+#: Tables of the page that show measured numbers but hold no difference.
+LEFT_OUT = """[...document.querySelectorAll('section table, section dl.pairs, ul.tiles')]
+  .filter((one) => one.offsetParent && !/provenance|code|memory/.test(one.closest('section').id))
+  .filter((one) => !one.closest('details:not([open])') && !one.querySelector('.delta'))
+  .map((one) => one.closest('section').id + ': ' + one.textContent.slice(0, 60))"""
+
+
+def test_no_measured_table_is_without_differences(visit: Visit, site: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / "new.ncu-rep", tmp_path / "old.ncu-rep"]
+    for path in paths:
+        path.write_bytes(small_report(3))
+    make_report(paths, ReportOptions(charts="static")).render(site / "two.html")
+    page = visit("two.html")
+    page.select_option("#wg-launch", "1")
+    page.select_option("#wg-baseline", "file:1")
+    until(page, "document.querySelector('#wg-baseline-note').textContent === 'differences to launch 5'")
+    assert page.evaluate(LEFT_OUT) == []
+    # The table of stalls and the lines count too, and launch 2 of 3 is measured like its partner.
+    stalls = page.locator("#sec-profile .per-launch[data-launch='1'] table", has_text="Stalled warps")
+    assert set(stalls.locator(".delta").all_inner_texts()) == {"±0"}
+    row = page.locator("#sec-launches [data-launch-row='4']")
+    assert row.locator(".delta").count() == 0  # the baseline's own launches are no differences
+    page.select_option("#wg-baseline", "launch:0")
+    until(page, "document.querySelector('#wg-baseline-note').textContent === 'differences to launch 1'")
+    group = page.locator("#sec-comparison tr", has_text="Duration").first
+    # 15,200, 15,201 and 15,202 ns against 15,200: the mean, the least, the most; one launch has no spread.
+    assert group.locator(".delta").all_inner_texts() == ["+0.00658 %", "±0", "+0.0132 %"]
+
+
+def test_a_page_of_many_launches_unpacks_what_is_chosen(visit: Visit, site: Path, tmp_path: Path) -> None:
+    path = tmp_path / "many.ncu-rep"
+    path.write_bytes(small_report(30))
+    make_report([path], ReportOptions(charts="static")).render(site / "many.html")
+    page = visit("many.html")
+    assert page.locator("#sec-verdict .tile").count() == 4
+    page.select_option("#wg-launch", "17")
+    page.select_option("#wg-launch", "28")
+    until(
+        page, "document.querySelectorAll('#sec-verdict .per-launch[data-launch=\"28\"] .tile').length === 4"
+    )
+    until(page, "document.querySelector('#sec-profile .per-launch[data-launch=\"28\"]').hidden === false")
+    page.locator("#sec-metrics").scroll_into_view_if_needed()
+    until(page, CELLS.format("metrics", 28) + " > 10")
+    assert (
+        page.locator("#sec-metrics [role=region]:visible").get_attribute("aria-label")
+        == "Metrics of launch 29"
+    )
+    page.evaluate("location.hash = '#v=1&n=12'")
+    until(page, CELLS.format("profile", 12) + " > 3")
+
+
 def test_metrics_are_searched_by_name_and_meaning(page: Any) -> None:
     page.fill("#wg-metric-search", "bytes read")
     until(page, "document.querySelector('#wg-metric-found').textContent.startsWith('1 of')")

@@ -18,6 +18,7 @@ from warpglass.profiles import add_predictions, read_profiles, with_measured_arc
 from warpglass.report.measured import rule_text, short_path
 from warpglass.report.measured_view import scaled
 from warpglass.report.model import Report
+from warpglass.report.pack import pack_page, pack_report, unpack_page
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
 SECRETS = ("secret-host", "secret-user", "secret-token", "secret-option", "secret-uuid", "/home/")
@@ -95,6 +96,26 @@ def test_the_page_shows_every_part(tmp_path: Path) -> None:
     assert "Other GPU" not in html
     assert len(re.findall(r'class="lazy-html"', html)) == 3
     assert html == Report.from_json(made(tmp_path, 4).to_json()).to_html()
+
+
+def test_later_launches_are_a_part_of_their_own_in_the_page(tmp_path: Path) -> None:
+    data = made(tmp_path, 3).data
+    packed = pack_page(data)
+    assert sorted(packed["m"]) == ["1", "2"]
+    assert unpack_page(packed) == pack_report(data)
+    del packed["m"]
+    core = unpack_page(packed)["launches"]
+    assert core[0]["measured"]["values"] == data["launches"][0]["measured"]["values"]
+    assert "values" not in core[1]["measured"]
+    assert "samples" in core[1]["measured"]["columns"]
+
+
+def test_a_page_of_many_launches_packs_what_is_not_shown(tmp_path: Path) -> None:
+    html = made(tmp_path, 30).to_html()
+    # The profile, the verdict, the advice and the choices of all launches but the first.
+    assert len(re.findall(r'class="lazy-html"', html)) == 4 * 29
+    assert html.count('class="tile"') == 4
+    assert html.count("tbody data-fill") == 1
 
 
 def test_a_broken_profile_is_no_report(tmp_path: Path) -> None:

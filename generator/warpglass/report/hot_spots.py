@@ -38,6 +38,8 @@ def hot_spots(report: Json, index: int, launch: Json, metrics: Sequence[str]) ->
             "href": view.fragment(index, line=(listing["source"], rows["line"][pc])),
             "opcode": rows["opcode"][pc],
             "offset": f"0x{rows['offset'][pc]:04x}",
+            "key": f"spot:{column}:0x{rows['offset'][pc]:04x}:{rows['opcode'][pc]}",
+            "number": values[pc],
             "text": view.num(values[pc]),
             "percent": f"{100 * values[pc] / total:.1f} %",
             "share": 100 * values[pc] / values[top[0]],
@@ -57,7 +59,8 @@ def hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
     if not code or "samples" not in code["profile"]:
         return []
     rows = [row for row in code["lines"] if row.get("samples")]
-    if not rows:
+    bare = not rows
+    if bare:
         listing = report["profile"]["codes"][code["code"]]
         columns = code["profile"]
         rows = [
@@ -85,6 +88,8 @@ def hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
             {
                 "href": view.fragment(index, line=(row["source"], row["line"])),
                 "place": f"{view.source_name(report, row['source'])}:{row['line']}",
+                "key": f"line:{'sass' if bare else view.source_name(report, row['source'])}:{row['line']}",
+                "number": row["samples"],
                 "text": view.num(row["samples"]),
                 "percent": f"{100 * row['samples'] / total:.1f} %" if total else "",
                 "share": 100 * row["samples"] / total if total else 0,

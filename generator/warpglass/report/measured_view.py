@@ -163,8 +163,9 @@ class Measured:
                 ):
                     text, unit = scaled(value, "inst")
                     rows.append(
-                        {"label": key, "m": -1, "text": text, "unit": unit, "title": names[0], "value": value}
-                    )
+                        {"label": key, "m": -1, "text": text, "unit": unit, "title": names[0], "value": value,
+                         "key": f"instance:{names[0]}:{key}", "number": value}
+                    )  # fmt: skip
                 continue
             made = self.cell(cell["metrics"])
             if made["value"] is not None:
@@ -212,6 +213,7 @@ def _ratios(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
             title = "sectors divided by requests"
             cells[ratio] = {
                 "m": -2, "text": view.num(round(top / bottom, 3)), "unit": "", "title": title, "value": None,
+                "key": f"ratio:{row['label']}", "number": top / bottom,
             }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from warpglass.report.measured import measured_value
 from warpglass.report.measured_view import Measured
 
-__all__ = ["measured_sections", "measured_tiles", "ranked_rules", "stall_shares", "verdict_text"]
+__all__ = ["STALL", "measured_sections", "measured_tiles", "ranked_rules", "stall_shares", "verdict_text"]
 
 Json = Mapping[str, Any]
 
@@ -18,8 +18,8 @@ MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 #: Below this share of peak nothing is the limit but waiting (the profiler's own rule draws its line here).
 _BUSY = 60.0
-_STALL = "smsp__average_warps_issue_stalled_"
-_END = "_per_issue_active.ratio"
+#: Metric of a stall reason.
+STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
 
 def stall_shares(report: Json, launch: Json) -> list[tuple[str, float]]:
@@ -28,12 +28,13 @@ def stall_shares(report: Json, launch: Json) -> list[tuple[str, float]]:
     if not measured or not profile:
         return []
     names = profile["metrics"]["name"]
+    start, end = STALL.split("{}")
     out = []
     for position, index in enumerate(profile["sets"][measured["set"]]):
         name = names[index]
         value = measured["values"][position]
-        if name.startswith(_STALL) and name.endswith(_END) and isinstance(value, (int, float)):
-            out.append((name[len(_STALL) : -len(_END)], float(value)))
+        if name.startswith(start) and name.endswith(end) and isinstance(value, (int, float)):
+            out.append((name[len(start) : -len(end)], float(value)))
     return sorted(out, key=lambda item: (-item[1], item[0]))
 
 
@@ -122,6 +123,7 @@ def measured_tiles(report: Json, launch: Json) -> list[dict[str, Any]]:
         out.append(
             {
                 "label": label,
+                "m": cell["m"],
                 "value": cell["text"] if known else None,
                 "of": cell["unit"] if known else "",
                 "detail": words,

@@ -117,20 +117,60 @@ def _without_drawn(launch: Mapping[str, Any]) -> dict[str, Any]:
     measured = launch.get("measured")
     if not measured:
         return {}
-    return {"measured": {key: measured[key] for key in ("file", "set", "values", "marks", "code")}}
+    return {"measured": {key: measured[key] for key in ("file", "set", *_MEASURED)}}
+
+
+#: Parts of a profiled launch that stand packed by themselves, for all but the first launch of a page.
+_MEASURED = ("values", "marks", "code")
+
+
+def _base64(value: Any) -> str:
+    text = compact(value).encode("utf-8", "surrogatepass")
+    return base64.b64encode(gzip_bytes(text)).decode("ascii")
+
+
+def _apart(report: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The packed report without what later launches measured, and that, packed, by launch.
+
+    A profile of a hundred launches is mostly their values: the page reads those of one when it is chosen.
+    What stays tells which columns its code panes have.
+    """
+    launches: list[Any] = []
+    parts: dict[str, str] = {}
+    for index, launch in enumerate(report["launches"]):
+        measured = launch.get("measured")
+        if not index or not measured:
+            launches.append(launch)
+            continue
+        parts[str(index)] = _base64({key: measured[key] for key in _MEASURED})
+        columns = sorted((measured["code"] or {}).get("profile") or {})
+        stub = {"file": measured["file"], "set": measured["set"], "columns": columns}
+        launches.append({**launch, "measured": stub})
+    return {**report, "launches": launches}, parts
 
 
 def pack_page(report: Mapping[str, Any]) -> dict[str, Any]:
     """What the page carries: the schema's name, and the report with packed traces as gzip of its JSON.
 
-    Columns are packed by themselves first, so that the page inflates a trace when it is first looked at.
+    Columns are packed by themselves first, so that the page inflates a trace when it is first looked at; what
+    later launches measured is a part of its own each (``m``, by launch).
     """
-    text = compact(pack_report(report)).encode("utf-8", "surrogatepass")
-    packed = base64.b64encode(gzip_bytes(text)).decode("ascii")
-    return {"schema": report.get("schema"), "$": "json", "n": len(text), "d": packed}
+    core, parts = _apart(pack_report(report))
+    length = len(compact(core).encode("utf-8", "surrogatepass"))
+    packed = {"schema": report.get("schema"), "$": "json", "n": length, "d": _base64(core)}
+    return {**packed, "m": parts} if parts else packed
 
 
 def unpack_page(packed: Mapping[str, Any]) -> dict[str, Any]:
     """Inverse of :func:`pack_page`, the columns of traces still packed."""
-    report: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed["d"]), wbits=31))
+
+    def unpacked(part: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(part), wbits=31))
+        return found
+
+    report = unpacked(packed["d"])
+    for index, part in packed.get("m", {}).items():
+        measured = report["launches"][int(index)]["measured"]
+        measured.update(unpacked(part))
+        del measured["columns"]
     return report

@@ -13,7 +13,7 @@ from warpglass.report.hot_spots import hot_lines, hot_spots
 from warpglass.report.measured_curves import measured_curve_svg
 from warpglass.report.measured_svg import roofline_svg, spark_svg
 from warpglass.report.measured_view import Measured, scaled
-from warpglass.report.measured_words import ranked_rules, stall_shares
+from warpglass.report.measured_words import STALL, ranked_rules, stall_shares
 from warpglass.report.memory_chart_svg import memory_chart_svg
 
 TITLE = "Profile"
@@ -65,7 +65,7 @@ def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]
         "call_stack": data["call_stack"],
         "sections": [s for s in sections if s is not None],
         "rules": [_rule(report, index, rule) for rule in ranked_rules(launch)],
-        "stalls": _stalls(report, launch),
+        "stalls": _stalls(report, launch, measured),
         "lines": hot_lines(report, index, launch),
         "occupancy": _occupancy(measured, data["occupancy"]),
         "timelines": [_timeline(series) for series in data["timelines"]],
@@ -104,6 +104,7 @@ def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
         "title": rule["title"] or rule["rule"],
         "text": rule["text"],
         "severity": severity,
+        "number": rule["speedup"],
         "gain": None if rule["speedup"] is None else f"{rule['speedup']:.1f} %",
         "scope": rule["scope"] or "",
         "places": places,
@@ -111,7 +112,7 @@ def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
     }
 
 
-def _stalls(report: Json, launch: Json) -> list[dict[str, Any]]:
+def _stalls(report: Json, launch: Json, measured: Measured) -> list[dict[str, Any]]:
     rows = stall_shares(report, launch)
     total = sum(value for _, value in rows)
     if not total:
@@ -119,6 +120,7 @@ def _stalls(report: Json, launch: Json) -> list[dict[str, Any]]:
     return [
         {
             "label": reason.replace("_", " "),
+            "m": measured.index(STALL.format(reason)),
             "text": f"{value:.3f}",
             "share": 100 * value / total,
             "percent": f"{100 * value / total:.1f} %",
@@ -139,8 +141,10 @@ def _occupancy(measured: Measured, own: Json | None) -> dict[str, Any] | None:
                 {"name": name, "blocks": blocks, "limits": name in own["limiters"] if own else False}
             )
     return {
+        "m": [-1 if (at := measured.index(name)) is None else at for name in (_ACHIEVED, _THEORETICAL)],
         "achieved": None if achieved is None else f"{achieved:.1f} %",
         "theoretical": None if theoretical is None else f"{theoretical:.1f} %",
+        "share": None if own is None else own["warps"] / own["max_warps"],
         "own": None if own is None else f"{100 * own['warps'] / own['max_warps']:.1f} %",
         "warps": None if own is None else f"{own['warps']} of {own['max_warps']} warps",
         "limiters": ", ".join(own["limiters"]) if own else "",
@@ -158,6 +162,7 @@ def _timeline(series: Json) -> dict[str, Any]:
         "label": series["label"],
         "svg": spark_svg(series),
         "top": f"{top} {unit}".strip(),
+        "number": max(known, default=None),
         "length": f"{length} {length_unit}",
         "metric": series["metric"],
     }
@@ -168,6 +173,7 @@ def _predicted(report: Json, row: Json) -> dict[str, Any]:
     share = f"{100 * difference / row['measured']:+.2f} %" if row["measured"] else ""
     return {
         "metric": row["metric"],
+        "numbers": (row["measured"], row["value"]),
         "predicted": view.num(row["value"]),
         "measured": view.num(row["measured"]),
         "difference": f"{difference:+,.0f}" if difference else "none",
