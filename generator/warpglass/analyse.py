@@ -8,36 +8,65 @@ from typing import Any
 
 from warpglass import gpu, ncu, ptx
 from warpglass.analysis.diagnosis import Diagnosis, diagnose
+from warpglass.analysis.measured import Measurement, measured_time
 from warpglass.analysis.problem import Problem, parse_problem
 from warpglass.analysis.sass_listing import sass_listing
 from warpglass.analysis.subject import Subject
 from warpglass.collect import CodeUnit
-from warpglass.errors import UsageError
+from warpglass.errors import UsageError, WarpglassError
 from warpglass.launchparams import describe_params
 from warpglass.machine.launch import Launch
 from warpglass.options import ReportOptions
 from warpglass.report.payload import RunUnit
 
-__all__ = ["PROFILED", "diagnosis_of", "expected_fraction", "problem_names", "profiled_times"]
+__all__ = [
+    "PROFILED",
+    "diagnosis_of",
+    "expected_fraction",
+    "measurement_of",
+    "problem_names",
+    "profiled_times",
+]
 
 #: What a profiler's duration is: it replays the launch with locked clocks and cold caches.
 PROFILED = "profiler: clocks locked, replayed"
-_SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1.0,
-            "second": 1.0}  # fmt: skip
 
 
 def profiled_times(launches: Iterable[ncu.Launch]) -> Mapping[str, float]:
     """Least duration in milliseconds by the kernel's mangled name, where a profiler's report has one."""
     times: dict[str, float] = {}
     for launch in launches:
-        metric = launch.metrics.get("gpu__time_duration.sum")
-        if metric is None or metric.number is None or not launch.mangled:
-            continue
-        scale = _SECONDS.get((metric.unit or "ns").strip().lower())
-        if scale is not None and metric.number > 0:
-            value = metric.number * scale * 1e3
+        value = measured_time(launch)
+        if value is not None and launch.mangled:
             times[launch.mangled] = min(value, times.get(launch.mangled, value))
     return times
+
+
+def measurement_of(launch: ncu.Launch, arch: str | None, options: ReportOptions) -> Measurement:
+    """A profiled launch with what the user said about it; ``--time-ms`` wins over the profiler's duration.
+
+    Raises :class:`UsageError` for a ``--problem`` or ``--expect`` that cannot be read.
+    """
+    name = launch.get("device__attribute_display_name")
+    model = None
+    if options.gpu is not None or isinstance(name, str):
+        try:
+            model = gpu.model(options.gpu or str(name))
+        except WarpglassError:
+            if options.gpu is not None:
+                raise
+    names = {f"grid_{axis}": float(v) for axis, v in zip("xyz", launch.grid, strict=True)}
+    names |= {f"block_{axis}": float(v) for axis, v in zip("xyz", launch.block, strict=True)}
+    given = options.time_ms is not None
+    return Measurement(
+        launch=launch,
+        arch=gpu.find_arch(arch) if arch else None,
+        gpu=model,
+        time_ms=options.time_ms if given else measured_time(launch),
+        time_origin="--time-ms" if given else PROFILED,
+        problem=parse_problem(options.problem, names) if options.problem is not None else None,
+        expected=expected_fraction(options.expect),
+    )
 
 
 def expected_fraction(expect: Sequence[str]) -> float | None:

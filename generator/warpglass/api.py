@@ -217,6 +217,7 @@ def _launch(
         options,
         GpuModel(**hardware) if hardware else None,
         source_map.own,
+        times,
     )
     made = launch_json(
         index,

@@ -99,9 +99,8 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
         for block in (_of(report, section, index) or {}).get("blocks") or []:
             for one in block.get("numbers") or [] if block.get("type") == "numbers" else []:
                 value = "unknown" if one["value"] is None else f"{view.num(one['value'])} {one['unit']}"
-                rows.append(
-                    [str(one["name"]), value, str(one["evidence"]), str(one.get("why_unknown") or "")]
-                )
+                note = one.get("why_unknown") or (one.get("rule") if one["name"] == "Time" else "")
+                rows.append([str(one["name"]), value, str(one["evidence"]), str(note or "")])
     for block in (_of(report, "bottleneck", index) or {}).get("blocks") or []:
         for item in (block.get("items") or [])[:6]:
             rows.append([f"busy: {item['label']}", f"{view.num(item['value'])} cycles", "modelled", ""])
@@ -109,7 +108,7 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
         for row in block.get("rows") or []:
             if row and row[0] == "result":
                 rows.append(["occupancy", str(row[1]), "static", ""])
-    shell.table(("number", "value", "evidence", "missing"), rows)
+    shell.table(("number", "value", "evidence", "note"), rows)
     items = _of(report, "advice", index) or []
     shell.say("")
     if not items:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warpglass import ncu
+from warpglass.analyse import measurement_of
 from warpglass.collect import PROFILE_KINDS, InputFile
 from warpglass.files import is_file
 from warpglass.gpu import find_arch
@@ -16,6 +17,7 @@ from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
+from warpglass.report.diagnosis import measurement_json
 from warpglass.report.measured import MeasuredFile, MeasuredTables, launch_arch, measured_launch
 from warpglass.report.measured_code import CodeBook
 from warpglass.report.measured_words import measured_sections
@@ -104,6 +106,8 @@ def profile_json(
         for launch in chosen:
             entry = measured_launch(first + len(entries), launch, number, profile, tables)
             book.add(entry, launch, profile.report, profile.input)
+            found = measurement_of(launch, launch_arch(launch, profile.report), options)
+            entry["diagnosis"] = measurement_json(found)
             entries.append(entry)
     assumptions += book.notes
     return {**tables.to_json(profiles, options.with_session), "codes": book.codes}, entries

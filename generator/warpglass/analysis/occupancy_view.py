@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from warpglass.analysis.latency import latencies
@@ -22,6 +21,7 @@ __all__ = [
     "stage_costs",
     "sufficiency",
     "view",
+    "view_of",
     "waves",
 ]
 
@@ -173,6 +173,21 @@ def stage_costs(machine: Arch, ask: Resources, tile: int, most: int = 4) -> tupl
     return tuple(out)
 
 
+def view_of(machine: Arch, ask: Resources, blocks: int | None, sms: int | None) -> OccupancyView:
+    """The view of a configuration alone: what its loops need is not known. ``blocks`` is the grid's size."""
+    found = occupancy(machine, ask)
+    wave = waves(blocks, sms, found.blocks) if blocks and sms and found.blocks else None
+    named = _named(found, wave)
+    return OccupancyView(ask, found, nearest_cliffs(machine, ask), wave, None, curves(machine, ask), named)
+
+
+def _named(found: Occupancy, wave: Waves | None) -> tuple[str, ...]:
+    """Limiters, those of the grid included."""
+    if wave is not None and wave.waves < 1:
+        return (*found.limiters, "grid too small")
+    return (*found.limiters, "tail") if wave is not None and wave.efficiency < 0.8 else found.limiters
+
+
 def view(subject: Subject, model: Model, loops: tuple[LoopView, ...]) -> OccupancyView | None:
     """The view of a launch, or None where the registers are not known."""
     ask = subject.resources()
@@ -180,13 +195,8 @@ def view(subject: Subject, model: Model, loops: tuple[LoopView, ...]) -> Occupan
         return None
     found = occupancy(subject.arch, ask)
     wave = None
-    limiters: Mapping[str, None] = dict.fromkeys(found.limiters)
     if subject.gpu is not None and subject.grid_given and found.blocks:
         wave = waves(subject.launch.blocks, subject.sms, found.blocks)
-        if wave.waves < 1:
-            limiters = {**limiters, "grid too small": None}
-        elif wave.efficiency < 0.8:
-            limiters = {**limiters, "tail": None}
     latency = latencies(subject.arch, model.dram_share, model.l1_hits).loads
     active = found.warps
     if wave is not None and wave.waves < 1:
@@ -200,5 +210,5 @@ def view(subject: Subject, model: Model, loops: tuple[LoopView, ...]) -> Occupan
         wave,
         enough,
         curves(subject.arch, ask),
-        tuple(limiters),
+        _named(found, wave),
     )

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 from warpglass.analysis.access import access_table
 from warpglass.analysis.number import Number, derived, ratio
 from warpglass.analysis.operations import arithmetic
+from warpglass.analysis.problem import Problem
 from warpglass.analysis.resources import unique_bytes
 from warpglass.analysis.subject import Subject
 from warpglass.gpu.rates import PRECISIONS, Peak, peaks
 
-__all__ = ["Roofline", "operations", "roofline"]
+__all__ = ["Roofline", "Timed", "operations", "roofline", "timed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def roofline(subject: Subject) -> Roofline:
         bound = "compute" if intensity.value >= balances[main] else "memory"
     elif main is None and unique.value:
         bound = "memory"
-    achieved, moved, attained = _timed(subject, total, unique, peak, bandwidth)
+    achieved, moved, attained = timed(subject, total, unique, peak, bandwidth)
     return Roofline(
         by,
         total,
@@ -140,9 +142,23 @@ def _weight(subject: Subject, precision: str) -> float:
     return 64.0 if precision.startswith("tensor_") else 1.0
 
 
-def _timed(
-    subject: Subject, total: Number, unique: Number, peak: Peak | None, bandwidth: float | None
+class Timed(Protocol):
+    """A launch with a time, whoever took it, and the problem that it solves."""
+
+    @property
+    def time_ms(self) -> float | None: ...
+
+    @property
+    def time_origin(self) -> str: ...
+
+    @property
+    def problem(self) -> Problem | None: ...
+
+
+def timed(
+    subject: Timed, total: Number, unique: Number, peak: Peak | None, bandwidth: float | None
 ) -> tuple[Number, Number, Number]:
+    """(achieved GFLOP/s, effective GB/s, attained share of the roof) by the launch's time."""
     if subject.time_ms is None:
         why = "no time is known: --time-ms, a profiler's report, or warpglass bench would give it"
         return (

@@ -130,10 +130,11 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
             if b.get("type") == "table" and "stage" in str(b.get("caption"))
             for line in _block(b)
         ]
-        lines += cliff or ["The kernel uses no shared memory.", ""]
+        none = "The kernel uses no shared memory." if occupancy else "Unknown: the launch was not executed."
+        lines += cliff or [none, ""]
         lines += ["## Decision matrix", ""]
         matrix = (_launch(report, "bottleneck", index) or {}).get("blocks") or []
-        lines += [line for b in matrix for line in _block(b)]
+        lines += [line for b in matrix for line in _block(b)] or ["Unknown: the launch was not executed.", ""]
         lines += ["## Recommended optimisations, ranked", "", *_advice(report, index)]
     whole = "\n".join(lines).rstrip() + "\n"
     return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT

@@ -7,11 +7,16 @@ from typing import Any
 
 from warpglass.analysis.advice import Advice
 from warpglass.analysis.diagnosis import Diagnosis
-from warpglass.analysis.occupancy_view import stage_costs
+from warpglass.analysis.measured import Measurement, measured_occupancy, measured_roofline
+from warpglass.analysis.number import Number
+from warpglass.analysis.occupancy_view import OccupancyView, stage_costs
 from warpglass.analysis.resources import LABELS
+from warpglass.analysis.roofline import Roofline
 from warpglass.analysis.stalls import stall_histogram
+from warpglass.analysis.subject import Subject
+from warpglass.gpu import Arch
 
-__all__ = ["SECTIONS", "diagnosis_json", "merge_sections"]
+__all__ = ["SECTIONS", "diagnosis_json", "measurement_json", "merge_sections"]
 
 #: Ids and titles of the sections that a diagnosis fills.
 SECTIONS: Mapping[str, str] = {
@@ -32,10 +37,19 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
     return {
         "verdict": {"text": text, "evidence": "modelled", "severity": severity},
         "advice": [_advice(one, ids) for one in found.advice],
-        "occupancy": {"blocks": _occupancy(found)},
-        "roofline": {"blocks": _roofline(found)},
+        "occupancy": {"blocks": _occupancy(found.occupancy, found.subject.arch, found.subject.grid_given)},
+        "roofline": {"blocks": _roofline(found.roof, found.subject)},
         "bottleneck": {"blocks": _bottleneck(found)},
         "loops": {"blocks": _loops(found)} if found.loops else None,
+    }
+
+
+def measurement_json(found: Measurement) -> Json:
+    """Data of the sections that a profiler's counters fill without an execution."""
+    seen = measured_occupancy(found)
+    return {
+        "roofline": {"blocks": _roofline(measured_roofline(found), found)},
+        "occupancy": {"blocks": _occupancy(seen, found.arch, True)} if seen is not None else None,
     }
 
 
@@ -97,9 +111,8 @@ def _words(text: str) -> Json:
     return {"type": "markdown", "text": text}
 
 
-def _occupancy(found: Diagnosis) -> list[Json]:
-    seen = found.occupancy
-    if seen is None:
+def _occupancy(seen: OccupancyView | None, arch: Arch | None, grid_given: bool) -> list[Json]:
+    if seen is None or arch is None:
         return [
             _words(
                 "Unknown: the registers of the kernel are not known. Compiling the source, or its cubin, "
@@ -151,7 +164,7 @@ def _occupancy(found: Diagnosis) -> list[Json]:
             f"{w.waves:.3g} wave{'' if w.waves == 1 else 's'}; {w.efficiency:.0%} of the slots work"
             + (f", {w.idle_sms} SM{' stays' if w.idle_sms == 1 else 's stay'} idle." if w.idle_sms else ".")
         )
-    elif not found.subject.grid_given:
+    elif not grid_given:
         said.append("Waves and tail: unknown, nobody gave a grid; --grid would say.")
     if seen.sufficiency is not None:
         s = seen.sufficiency
@@ -164,7 +177,7 @@ def _occupancy(found: Diagnosis) -> list[Json]:
     blocks.append(_words("\n".join(f"- {one}" for one in said)))
     total = ask.static_shared + ask.dynamic_shared
     if total:
-        rows = [(stages, size, count) for stages, size, count in stage_costs(found.subject.arch, ask, total)]
+        rows = [(stages, size, count) for stages, size, count in stage_costs(arch, ask, total)]
         blocks.append(
             _table(
                 "What each further stage of the present shared bytes would cost",
@@ -189,9 +202,9 @@ def _occupancy(found: Diagnosis) -> list[Json]:
     return blocks
 
 
-def _roofline(found: Diagnosis) -> list[Json]:
-    roof, subject = found.roof, found.subject
+def _roofline(roof: Roofline, subject: Subject | Measurement) -> list[Json]:
     numbers = [
+        _time(subject),
         *roof.ops.values(),
         roof.total,
         roof.unique,
@@ -232,18 +245,31 @@ def _roofline(found: Diagnosis) -> list[Json]:
     ]
     blocks.append(
         _table(
-            f"Dense peaks of {subject.gpu.name if subject.gpu else 'the GPU'} at {roof.bandwidth:,.0f} GB/s",
+            f"Dense peaks of {_device(subject)} at {roof.bandwidth:,.0f} GB/s",
             ("precision", "Tflop/s", "balance, FLOP a byte", "", "source"),
             rows,
             "static",
         )
     )
-    blocks.insert(1, _figure(found))
+    blocks.insert(1, _figure(roof))
     return blocks
 
 
-def _figure(found: Diagnosis) -> Json:
-    roof = found.roof
+def _time(subject: Subject | Measurement) -> Number:
+    if subject.time_ms is None:
+        why = "--time-ms, a profiler's report, or warpglass bench would give it"
+        return Number("Time", None, "ms", "measured", "time of one launch", "whole grid", False, why)
+    return Number("Time", subject.time_ms, "ms", "measured", subject.time_origin)
+
+
+def _device(subject: Subject | Measurement) -> str:
+    if isinstance(subject, Measurement):
+        named = subject.launch.get("device__attribute_display_name")
+        return str(named) if named else "the GPU"
+    return subject.gpu.name if subject.gpu is not None else "the GPU"
+
+
+def _figure(roof: Roofline) -> Json:
     bandwidth = roof.bandwidth or 1.0
     here = float(roof.intensity.value or 0)
     left = min(0.05, here / 2) if here > 0 else 0.05

@@ -80,11 +80,21 @@ def measured_sections(report: Json, launches: Sequence[Json]) -> list[dict[str, 
     for launch in launches:
         text = verdict_text(report, launch)
         verdicts.append({"text": text, "evidence": "measured"} if text else None)
-        advice.append([_advice(item) for item in ranked_rules(launch) if item["speedup"]][:8])
+        ranked = [item for item in ranked_rules(launch) if item["speedup"]]
+        # Gains of the whole kernel first: a local one is of some part, however small.
+        ranked.sort(key=lambda item: item["scope"] == "local")
+        advice.append([_advice(item) for item in ranked][:8])
     return [
         {"id": "verdict", "title": "Verdict", "data": {"launches": verdicts}},
         {"id": "advice", "title": "Advice", "data": {"launches": advice}},
     ]
+
+
+def _severity(item: Mapping[str, Any]) -> str:
+    """By the gain of the whole kernel; what gains on a part of it alone says nothing of the whole."""
+    if item["scope"] == "local":
+        return "info"
+    return "critical" if item["speedup"] >= 50 else "warning" if item["speedup"] >= 17 else "info"
 
 
 def _short(text: str, limit: int = 240) -> str:
@@ -148,5 +158,6 @@ def _advice(item: Mapping[str, Any]) -> dict[str, Any]:
         "text": _short(item["text"]),
         "gain": f"{item['speedup']:.0f} % {scope}, by the profiler's estimate",
         "evidence": "measured",
+        "severity": _severity(item),
         **({"source": place["source"], "line": place["line"]} if place else {}),
     }
