@@ -36,6 +36,10 @@ _KEPT_KINDS = frozenset(
 )
 #: The table holds the least distance that was seen; some readers need a cycle more than others.
 _MARGIN = 1
+#: A guard or a branch reads a predicate 12 to 13 cycles after its comparison, an operand may read it after 4;
+#: the table holds the least of both. What the assembler leaves to guards (rows ISETP.GT.U32.OR and
+#: FSETP.GEU.FTZ.AND of ``gpu/latencies.toml``) is never shortened.
+_PREDICATE = 13
 _RATES = {
     "fpu": "fp32",
     "alu": "int_add",
@@ -72,6 +76,8 @@ class Tightening:
         ]
         if self.reader is None:
             return f"{opcode} stalls {self.stall}, nothing in its block depends on it"
+        if self.distance is not None and self.distance <= self.stall:
+            return f"{opcode} stalls {self.stall}, its reader finds the result after {self.needed}"
         return f"{opcode} stalls {self.stall}, nothing depends on it before {self.distance}"
 
 
@@ -93,7 +99,7 @@ def need_of(table: Mapping[tuple[str, str], int], opcode: str, register: str) ->
     for length in range(len(parts), 0, -1):
         found = table.get((".".join(parts[:length]), kind))
         if found is not None:
-            return found
+            return max(found, _PREDICATE) if kind in ("P", "UP") else found
     return None
 
 

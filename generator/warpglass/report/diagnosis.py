@@ -12,9 +12,10 @@ from warpglass.analysis.number import Number
 from warpglass.analysis.occupancy_view import OccupancyView, stage_costs
 from warpglass.analysis.resources import LABELS
 from warpglass.analysis.roofline import Roofline
-from warpglass.analysis.stalls import stall_histogram
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch
+from warpglass.report.diagnosis_blocks import table, words
+from warpglass.report.diagnosis_loops import loop_blocks
 
 __all__ = ["SECTIONS", "diagnosis_json", "measurement_json", "merge_sections"]
 
@@ -40,7 +41,7 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
         "occupancy": {"blocks": _occupancy(found.occupancy, found.subject.arch, found.subject.grid_given)},
         "roofline": {"blocks": _roofline(found.roof, found.subject)},
         "bottleneck": {"blocks": _bottleneck(found)},
-        "loops": {"blocks": _loops(found)} if found.loops else None,
+        "loops": {"blocks": loop_blocks(found)} if found.loops else None,
     }
 
 
@@ -64,7 +65,7 @@ def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list
         have = list(entry["data"].get("launches") or [])
         have += [None] * (len(made) - len(have))
         # A page where no kernel has a loop has no such section; beside one that has, the others say so.
-        without: Any = {"blocks": [_words("The kernel has no loop.")]}
+        without: Any = {"blocks": [words("The kernel has no loop.")]}
         empty: Any = [] if name == "advice" else without if name == "loops" else None
         entry["data"] = {
             **entry["data"],
@@ -97,24 +98,10 @@ def _advice(one: Advice, ids: Mapping[str, int]) -> Json:
     return out
 
 
-def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], evidence: str) -> Json:
-    return {
-        "type": "table",
-        "caption": caption,
-        "columns": list(columns),
-        "rows": [list(r) for r in rows],
-        "evidence": evidence,
-    }
-
-
-def _words(text: str) -> Json:
-    return {"type": "markdown", "text": text}
-
-
 def _occupancy(seen: OccupancyView | None, arch: Arch | None, grid_given: bool) -> list[Json]:
     if seen is None or arch is None:
         return [
-            _words(
+            words(
                 "Unknown: the registers of the kernel are not known. Compiling the source, or its cubin, "
                 "would say."
             )
@@ -128,7 +115,7 @@ def _occupancy(seen: OccupancyView | None, arch: Arch | None, grid_given: bool) 
     others = [one for one in seen.limiters if one not in o.limiters]
     limiters = named + (f"; {', '.join(others)}" if others else "")
     blocks = [
-        _table(
+        table(
             "Blocks an SM, by resource",
             ("resource", "asked", "blocks it allows"),
             (
@@ -174,12 +161,12 @@ def _occupancy(seen: OccupancyView | None, arch: Arch | None, grid_given: bool) 
             f"instructions;{by} "
             f"{s.needed} are needed, {s.active} are active: {'enough' if s.enough else 'not enough'}."
         )
-    blocks.append(_words("\n".join(f"- {one}" for one in said)))
+    blocks.append(words("\n".join(f"- {one}" for one in said)))
     total = ask.static_shared + ask.dynamic_shared
     if total:
         rows = [(stages, size, count) for stages, size, count in stage_costs(arch, ask, total)]
         blocks.append(
-            _table(
+            table(
                 "What each further stage of the present shared bytes would cost",
                 ("further stages", "bytes a block", "blocks an SM"),
                 rows,
@@ -217,10 +204,10 @@ def _roofline(roof: Roofline, subject: Subject | Measurement) -> list[Json]:
     ]
     blocks: list[Json] = [{"type": "numbers", "numbers": [n.to_json() for n in numbers]}]
     if subject.time_ms is not None:
-        blocks.append(_words(f"Time: {subject.time_ms:g} ms (measured; {subject.time_origin})."))
+        blocks.append(words(f"Time: {subject.time_ms:g} ms (measured; {subject.time_origin})."))
     if subject.problem is not None:
         p = subject.problem
-        blocks.append(_words(f"Problem: {p.text}. {p.rule}. Source: {p.source}."))
+        blocks.append(words(f"Problem: {p.text}. {p.rule}. Source: {p.source}."))
     if subject.expected is not None:
         value = roof.attained.value
         said = "unknown without a time" if value is None else f"{value:.3g} %"
@@ -229,9 +216,9 @@ def _roofline(roof: Roofline, subject: Subject | Measurement) -> list[Json]:
             if value is None
             else (" The expectation is met." if value >= 100 * subject.expected else " It is not met.")
         )
-        blocks.append(_words(f"Expected: {subject.expected:.0%} of the roof; attained: {said}.{met}"))
+        blocks.append(words(f"Expected: {subject.expected:.0%} of the roof; attained: {said}.{met}"))
     if not roof.roofs or not roof.bandwidth:
-        blocks.append(_words("No roofs: the GPU is not known; --gpu names one."))
+        blocks.append(words("No roofs: the GPU is not known; --gpu names one."))
         return blocks
     rows = [
         (
@@ -244,7 +231,7 @@ def _roofline(roof: Roofline, subject: Subject | Measurement) -> list[Json]:
         for p in roof.roofs
     ]
     blocks.append(
-        _table(
+        table(
             f"Dense peaks of {_device(subject)} at {roof.bandwidth:,.0f} GB/s",
             ("precision", "Tflop/s", "balance, FLOP a byte", "", "source"),
             rows,
@@ -306,7 +293,7 @@ def _bottleneck(found: Diagnosis) -> list[Json]:
     model = found.model
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
     blocks: list[Json] = [
-        _table(
+        table(
             "Decision matrix",
             ("situation", "met", "this kernel", "then"),
             [
@@ -334,7 +321,7 @@ def _bottleneck(found: Diagnosis) -> list[Json]:
     if model.chain is not None:
         parts = ", ".join(f"{name} {value:,.0f}" for name, value in model.chain.parts.items())
         blocks.append(
-            _words(
+            words(
                 f"One warp alone takes {model.chain.cycles:,.0f} cycles ({parts}); an SM is filled "
                 f"{'once' if model.rounds == 1 else f'{model.rounds} times'} with "
                 f"{model.resident} block{'' if model.resident == 1 else 's'}. A sector comes from device "
@@ -345,84 +332,8 @@ def _bottleneck(found: Diagnosis) -> list[Json]:
         )
     else:
         blocks.append(
-            _words(
+            words(
                 "No block was traced, so that the chain of one warp is unknown; --blocks 0 would trace one."
             )
-        )
-    return blocks
-
-
-def _loops(found: Diagnosis) -> list[Json]:
-    rows = []
-    for loop in found.loops[:12]:
-        rows.append(
-            (
-                f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}",
-                loop.isa.upper(),
-                loop.instructions,
-                f"{loop.compute} {loop.compute_name}",
-                loop.loads,
-                "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1",
-                f"{loop.low:.3g}:1, {loop.high:.3g}:1",
-                loop.flop_per_byte,
-                loop.barriers,
-                loop.integer,
-                loop.uniform,
-                loop.conversions,
-                loop.executions,
-            )
-        )
-    blocks: list[Json] = [
-        _table(
-            "Inner loops, hottest first",
-            (
-                "loop",
-                "from",
-                "instructions",
-                "compute",
-                "loads",
-                "ratio",
-                "thresholds",
-                "FLOP a byte",
-                "barriers",
-                "integer",
-                "uniform",
-                "conversions",
-                "executions",
-            ),
-            rows,
-            "static",
-        )
-    ]
-    rules = dict.fromkeys(loop.threshold_rule for loop in found.loops[:12])
-    blocks.append(_words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
-    function = found.subject.function
-    hot = found.loops[0]
-    if function is not None and hot.isa == "sass":
-        stalls = stall_histogram(function, hot.pcs)
-        blocks.append(
-            _table(
-                "Fixed stalls of the hottest loop, from its control fields",
-                ("opcode", "instructions", "stall cycles", "each"),
-                [(op, n, c, c / n) for op, (n, c) in list(stalls.items())[:16]],
-                "static",
-            )
-        )
-    if found.tight:
-        rows2 = [
-            (t.pc, t.sentence(), t.saved, t.before, t.after)
-            for t in sorted(found.tight, key=lambda t: -t.saved)[:20]
-        ]
-        blocks.append(
-            _table(
-                "Stalls that could be tighter, in CuAssembler's notation",
-                ("instruction", "why", "cycles saved", "now", "could be"),
-                rows2,
-                "modelled",
-            )
-        )
-    elif function is None:
-        blocks.append(
-            _words("Stalls: unknown without machine code; a cubin, or nvcc with cuobjdump, would give it.")
         )
     return blocks
