@@ -6,7 +6,7 @@ import pytest
 from page import Element, Page
 from sample import sample
 
-from warpglass.report import custom, diagnosis, svg, tiles, view, words
+from warpglass.report import custom, diagnosis, plots, svg, tiles, view, words
 from warpglass.report.render import render_html
 from warpglass.report.sections import PAGE_ORDER, findings, launches, mix, provenance, registry
 
@@ -358,3 +358,13 @@ def test_a_section_of_loops_only_where_a_kernel_has_one() -> None:
     first, second = made["data"]["launches"]
     assert first["blocks"][0]["text"] == "The kernel has no loop."
     assert second == with_loop["loops"]
+
+
+def test_labels_of_curves_stay_short_and_name_one_pair_of_numbers() -> None:
+    names = ("BF16 tensor", "FP16 tensor, FP32 sum", "FP16 tensor, FP16 sum")
+    curves = [{"name": name, "x": [1, 10, 100], "y": [100, 1000, 1000]} for name in names]
+    point = {"name": "attainable", "x": 10.5, "y": 16587}
+    drawn = plots.lines_svg({"type": "lines", "log": True, "series": curves, "points": [point]})
+    assert "</title>BF16 tensor and 2 more</text>" in drawn
+    assert "FP16 tensor, FP32 sum; FP16 tensor, FP16 sum</title>" in drawn
+    assert "attainable: 16,587 at 10.5" in drawn

@@ -15,6 +15,7 @@ __all__ = ["lines_spec", "lines_svg"]
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 14.0, 40.0
 _MOST_SERIES = 24
+_MOST_LABEL = 30
 
 
 def _numbers(values: Any) -> list[float | None]:
@@ -95,18 +96,25 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
             px, py = place(*pairs[-1])
             parts.append(
                 f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">'
-                f"{escape(visible(', '.join(names)))}</text>"
+                f"<title>{escape(visible('; '.join(names)))}</title>{escape(visible(_joint(names)))}</text>"
             )
     for name, x, y in marks:
         px, py = place(x, y)
         anchor = "end" if px > width * 0.6 else "start"
         dx = -8 if anchor == "end" else 8
-        text = f"{name} ({num(x)}, {num(y)})" if name else f"{num(x)}, {num(y)}"
+        # Two numbers with thousands separators in one bracket read as three or four.
+        text = f"{name}: {num(y)} at {num(x)}" if name else f"{num(y)} at {num(x)}"
         parts.append(
-            f'<circle class="s2" cx="{px:.1f}" cy="{py:.1f}" r="5"/><text class="v" x="{px + dx:.1f}" '
+            f'<circle class="s2" cx="{px:.1f}" cy="{py:.1f}" r="5"/><text class="v mark" x="{px + dx:.1f}" '
             f'y="{py + 16:.1f}" text-anchor="{anchor}">{escape(visible(text))}</text>'
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
+
+
+def _joint(names: Sequence[str]) -> str:
+    """Names of curves with one end, or the first and how many more where they would run into the curves."""
+    text = "; ".join(names)
+    return text if len(text) <= _MOST_LABEL else f"{names[0]} and {len(names) - 1} more"
 
 
 def _axes(
