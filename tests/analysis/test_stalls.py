@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 """Stalls that could be tighter: only where every reader keeps its distance."""
-=======
-"""Stalls that could be tighter: never one that a guard or a branch needs."""
->>>>>>> d339ed5 (Keep the stall of a predicate that a guard or a branch reads)
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import pytest
 
 from warpglass import gpu, sass
 from warpglass.analysis.sass_listing import sass_listing
-<<<<<<< HEAD
 from warpglass.analysis.stalls import Tightening, need_of, stall_histogram, tightenings
 from warpglass.gpu import fixed_latencies
 
@@ -72,31 +67,3 @@ def test_stalls_are_those_of_the_kernel() -> None:
 def test_what_no_table_knows_is_left_alone(opcode: str) -> None:
     operands = {"LDG.E": "R0, [R2.64]", "BAR.SYNC": "0x0"}.get(opcode, "R8, R4, R2, R8")
     assert [t for t in found((f"{opcode} {operands}", 15), ("NOP", 1)) if t.pc == 0] == []
-=======
-from warpglass.analysis.stalls import tightenings
-
-#: A predicate for a branch (13 cycles, as the assembler leaves it), for arithmetic, for what lies behind.
-GUARDED = """
-[B------:R-:W-:-:S13] ISETP.GE.AND P0, PT, R0, R1, PT ;
-[B------:R-:W-:-:S05] @P0 EXIT ;
-"""
-OPERAND = """
-[B------:R-:W-:-:S13] ISETP.GE.AND P0, PT, R0, R1, PT ;
-[B------:R-:W-:-:S05] SEL R2, R3, R4, P0 ;
-[B------:R-:W-:-:S05] EXIT ;
-"""
-BEHIND = """
-[B------:R-:W-:-:S13] ISETP.GE.AND P0, PT, R0, R1, PT ;
-[B------:R-:W-:-:S02] IMAD R2, R3, R4, R5 ;
-[B------:R-:W-:-:S05] EXIT ;
-"""
-
-
-@pytest.mark.parametrize(("text", "expected"), [(GUARDED, []), (BEHIND, []), (OPERAND, [(13, 5)])])
-def test_a_predicate_that_steers_keeps_its_cycles(text: str, expected: list[tuple[int, int]]) -> None:
-    module = sass.parse(text)
-    function = module.functions[0]
-    listing = sass_listing(module, function.name, [(function.name, 0, len(function.instructions))])
-    found = tightenings(function, listing, gpu.arch("sm_80"))
-    assert [(one.stall, one.needed) for one in found if one.pc == 0] == expected
->>>>>>> d339ed5 (Keep the stall of a predicate that a guard or a branch reads)

@@ -14,7 +14,6 @@ from warpglass import sass
 from warpglass.analysis.listing import Listing
 from warpglass.gpu import Arch, fixed_latencies
 from warpglass.sass.defuse import DefUse, defuse, register_name
-from warpglass.sass.operands import UniformPredicate
 
 __all__ = ["Tightening", "need_of", "stall_histogram", "tightenings"]
 
@@ -50,7 +49,6 @@ _RATES = {
     "convert": "conv_other",
 }
 _FARTHEST = 24
-_STEERING = frozenset({"BRA", "BRX", "JMP", "JMX", "EXIT", "RET", "CALL", "BREAK", "BSYNC", "WARPSYNC"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +168,6 @@ def _in_block(
             (need_of(table, item.opcode, register_name(w)) or _FARTHEST for w in uses[i].writes), default=0
         )
         slack = min([sum(stalls[p:j]) - (need or 0) - _MARGIN for p, j, need in covering], default=_FARTHEST)
-        if any(register_name(w).startswith(("P", "UP")) for w in uses[i].writes) and i not in read:
-            continue  # a guard right behind the block may read it
         if i not in read and uses[i].writes:
             slack = min(slack, tail - longest - _MARGIN)
         needed = max(floor, stalls[i] - max(0, slack))
@@ -208,24 +204,13 @@ def _pairs(
                 continue
             if _by_scoreboard(items[p]):
                 continue  # the wait mask takes care of it
-            name = register_name(register)
-            # A guard or a branch reads a predicate far later than arithmetic does (13 cycles where an operand
-            # needs 4): the table's least distance says nothing of it.
-            late = name.startswith(("P", "UP")) and _steers(items[j], name)
-            found.append((p, j, None if late else need_of(table, items[p].opcode, name)))
+            found.append((p, j, need_of(table, items[p].opcode, register_name(register))))
         for register in use.writes:
             p = last.get(register)
             if p is not None and not _by_scoreboard(items[p]):
                 found.append((p, j, need_of(table, items[p].opcode, register_name(register))))
             last[register] = j
     return found
-
-
-def _steers(item: sass.Instruction, predicate: str) -> bool:
-    """Does the instruction read this predicate as its guard, or to decide where to go?"""
-    guard = item.guard
-    kind = "UP" if isinstance(guard, UniformPredicate) else "P"
-    return item.base in _STEERING or (guard is not None and predicate == f"{kind}{guard.index}")
 
 
 def _by_scoreboard(item: sass.Instruction) -> bool:
