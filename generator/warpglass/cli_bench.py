@@ -67,6 +67,7 @@ def _timed(target: Path, source: Path, arch: str | None, options: ReportOptions)
         arguments += [f"-arch={arch}"] if arch else []
         arguments += [f"-I{path}" for path in options.include_dirs] + [f"-D{d}" for d in options.defines]
         arguments += [f"-std={options.std}"] if options.std else []
+        arguments += options.nvcc_flags
         built = run_tool([*arguments, str(target)], timeout=_COMPILE_SECONDS, output_limit=1 << 22)
         if built.returncode:
             raise ToolchainError(f"the harness does not compile: {built.error_text[-2000:]}")

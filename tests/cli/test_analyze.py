@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from cli.conftest import SCALE
@@ -114,6 +115,100 @@ def test_sarif_points_at_lines() -> None:
     place = result["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("src/k.cu", 7)
     assert (result["ruleId"], result["level"]) == ("warpglass/padding", "error")
+
+
+def closed(required: list[str], **properties: object) -> dict[str, object]:
+    return {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+
+
+TEXT = {"type": "string", "minLength": 1}
+MESSAGE = closed(["text"], text=TEXT)
+LOCATION = closed(
+    ["physicalLocation"],
+    id={"type": "integer", "minimum": 0},
+    physicalLocation=closed(
+        ["artifactLocation", "region"],
+        artifactLocation=closed(
+            ["uri"], uri={"type": "string", "pattern": "^[A-Za-z0-9/:@!$&'()*+,;=~%._-]+$"}
+        ),
+        region=closed(["startLine"], startLine={"type": "integer", "minimum": 1}),
+    ),
+)
+#: What SARIF 2.1.0 (OASIS standard, sections 3.13, 3.14, 3.18, 3.19, 3.27 to 3.30, 3.49) says of the objects
+#: used here.
+SARIF = {
+    **closed(
+        ["version", "runs"],
+        **{"$schema": TEXT},
+        version={"const": "2.1.0"},
+        runs={
+            "type": "array",
+            "items": closed(
+                ["tool", "results"],
+                tool=closed(
+                    ["driver"],
+                    driver=closed(
+                        ["name"],
+                        name=TEXT,
+                        version=TEXT,
+                        rules={
+                            "type": "array",
+                            "uniqueItems": True,
+                            "items": closed(
+                                ["id"],
+                                id=TEXT,
+                                name=TEXT,
+                                shortDescription=MESSAGE,
+                                properties={"type": "object"},
+                            ),
+                        },
+                    ),
+                ),
+                results={
+                    "type": "array",
+                    "items": closed(
+                        ["message"],
+                        ruleId=TEXT,
+                        level={"enum": ["none", "note", "warning", "error"]},
+                        message=MESSAGE,
+                        locations={"type": "array", "items": LOCATION},
+                        relatedLocations={"type": "array", "items": LOCATION, "uniqueItems": True},
+                    ),
+                },
+            ),
+        },
+    )
+}
+
+
+def test_sarif_keeps_the_standards_rules() -> None:
+    advice = [
+        {"id": "padding", "title": "Pad", "text": "4 bytes", "severity": "critical", "source": 0, "line": 7,
+         "lines": [[0, 7], [0, 9], [1, 2]]},
+        {"id": "tail", "title": "Even out", "text": "no line of its own", "severity": "info"},
+    ]  # fmt: skip
+    finding = {
+        "kind": "memcheck",
+        "severity": "warning",
+        "message": "out\u202e of bounds",
+        "source": 1,
+        "line": 0,
+    }
+    run = {"isa": "ptx", "complete": True, "findings": [finding, {**finding, "line": 3}]}
+    data = {
+        "tool": {"name": "warpglass", "version": "0.1.0"},
+        "launches": [{"kernel": {"bare": "k"}, "runs": [run], "primary": 0}],
+        "sources": [{"id": 0, "name": "my kernel.cu"}, {"id": 1, "name": "größe#1.cuh"}],
+        "sections": [{"id": "advice", "title": "", "data": {"launches": [advice]}}],
+    }
+    value = json.loads(to_sarif(data))
+    jsonschema.Draft202012Validator(SARIF).validate(value)
+    padding, memcheck = value["runs"][0]["results"]
+    assert padding["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20kernel.cu"
+    assert [r["physicalLocation"]["region"]["startLine"] for r in padding["relatedLocations"]] == [9, 2]
+    assert memcheck["locations"][0]["physicalLocation"]["region"]["startLine"] == 3
+    known = {rule["id"] for rule in value["runs"][0]["tool"]["driver"]["rules"]}
+    assert {result["ruleId"] for result in value["runs"][0]["results"]} <= known
 
 
 def test_expectations_in_percent(cli) -> None:

@@ -6,8 +6,9 @@ Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from warpglass.report import view
 from warpglass.report.text import visible
@@ -15,7 +16,20 @@ from warpglass.report.text import visible
 __all__ = ["to_sarif"]
 
 _LEVELS = {"critical": "error", "warning": "warning", "info": "note"}
+#: Further lines of one result: more than these nobody follows.
+_MOST_RELATED = 8
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def _location(
+    report: Mapping[str, Any], paths: Mapping[str, str], source: Any, line: Any
+) -> dict[str, Any] | None:
+    """A physical location, or None where there is no line from 1. Its file is a URI reference (3.4.3)."""
+    if not isinstance(line, int) or line < 1:
+        return None
+    shown = visible(view.source_name(report, source))
+    uri = quote(paths.get(shown, shown), safe="/:@!$&'()*+,;=~")
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
 
 
 def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) -> str:
@@ -27,7 +41,14 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
     results: list[dict[str, Any]] = []
 
     def add(
-        rule: str, name: str, level: str, message: str, source: Any, lines: list[Any], category: str
+        rule: str,
+        name: str,
+        level: str,
+        message: str,
+        source: Any,
+        line: Any,
+        lines: Sequence[Any],
+        category: str,
     ) -> None:
         rules.setdefault(
             rule,
@@ -38,16 +59,23 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
                 "properties": {"category": category},
             },
         )
-        shown = visible(view.source_name(report, source))
-        uri = (paths or {}).get(shown, shown)
         places = [
-            {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": int(line)}}}
-            for line in lines[:1]
+            place
+            for place in (_location(report, paths or {}, *one) for one in [(source, line), *lines])
+            if place
         ]
-        if places:
-            results.append(
-                {"ruleId": rule, "level": level, "message": {"text": visible(message)}, "locations": places}
-            )
+        if not places:
+            return
+        result: dict[str, Any] = {
+            "ruleId": rule,
+            "level": level,
+            "message": {"text": visible(message)},
+            "locations": places[:1],
+        }
+        related = [place for place in places[1:] if place != places[0]][:_MOST_RELATED]
+        if related:
+            result["relatedLocations"] = [{"id": i, **place} for i, place in enumerate(related, 1)]
+        results.append(result)
 
     for index, launch in enumerate(report.get("launches") or []):
         kernel = view.kernel_name(launch)
@@ -62,7 +90,8 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
                     _LEVELS.get(str(one.get("severity")), "note"),
                     f"{kernel}: {one.get('title')}{gain}. {one.get('text')}",
                     one.get("source"),
-                    [one["line"]],
+                    one["line"],
+                    one.get("lines") or [],
                     str(one.get("category") or ""),
                 )
         for one in (view.primary_run(launch) or {}).get("findings") or []:
@@ -73,7 +102,8 @@ def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) 
                     _LEVELS.get(str(one.get("severity")), "note"),
                     f"{kernel}: {one.get('message')}",
                     one.get("source"),
-                    [one["line"]],
+                    one["line"],
+                    [],
                     str(one.get("category") or ""),
                 )
     tool = report.get("tool") or {}
