@@ -11,7 +11,7 @@ import numpy as np
 
 from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.cli_inspect import read_kind
-from warpglass.errors import InputError, LaunchError, UsageError
+from warpglass.errors import ExecutionError, InputError, LaunchError, UsageError
 from warpglass.files import folder_of, is_folder, refuse_inputs, write_file
 from warpglass.inputs.demangle import demangled
 from warpglass.jsonable import to_jsonable
@@ -121,6 +121,8 @@ def _find(named: Mapping[str, Buffer], result: RunResult, name: str) -> Buffer:
 
 
 def _write_array(buffer: Buffer, target: Path) -> None:
+    if buffer.unknown is not None:
+        raise ExecutionError(f"{buffer.name} cannot be written: {buffer.unknown}")
     stream = io.BytesIO()
     np.save(stream, buffer.array, allow_pickle=False)
     write_file(target, stream.getvalue())
@@ -136,7 +138,8 @@ def _as_json(result: RunResult) -> dict[str, Any]:
             "size": buffer.size,
             "given": buffer.given,
             "touched": buffer.touched,
-            "values": to_jsonable(buffer.array),
+            "values": None if buffer.unknown is not None else to_jsonable(buffer.array),
+            "why_unknown": buffer.unknown,
         }
         for buffer in result.buffers
     ]
@@ -180,7 +183,9 @@ def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, s
         place = f" ({where})" if where else ""
         shell.say(f"{finding.severity} {finding.kind}{place}: {finding.message}")
     for name, buffer in named.items():
-        if buffer.touched is not None:
+        if buffer.unknown is not None:
+            shell.say(f"{name}: unknown, because {buffer.unknown}")
+        elif buffer.touched is not None:
             head = np.array2string(buffer.array[:8], separator=" ", threshold=8)
             shell.say(
                 f"{name}: {buffer.dtype}[{buffer.array.size}] {head}{' …' if buffer.array.size > 8 else ''}"

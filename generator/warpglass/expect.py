@@ -81,6 +81,10 @@ def check_expectations(
         buffer = buffers.get(names.get(name, name)) or buffers.get(name)
         if buffer is None:
             raise UsageError(f"--expect names no buffer: {name!r}", hint=f"buffers: {', '.join(buffers)}")
+        if buffer.unknown is not None:
+            message = f"{name} cannot be compared: {buffer.unknown}"
+            found.append(Finding("expect", "critical", "correctness", message, "executed"))
+            continue
         got = buffer.array.reshape(-1)
         flat = want.reshape(-1)
         if flat.size > got.size:

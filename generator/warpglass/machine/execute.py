@@ -186,7 +186,15 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
     sectors = None
     if footprint is not None and touched is not None:
         sectors = footprint.count(region.start, region.low, region.high)
-    if not run.options.keep_buffers:
+    made = run.unknown_regions.get(region.start)
+    unknown = None
+    if made is not None:
+        program = run.program
+        unknown = (
+            f"the kernel stores there what {program.opcodes[made - 1]} makes at line "
+            f"{program.lines[made - 1]}, which is counted but not executed"
+        )
+    if not run.options.keep_buffers or unknown is not None:
         array = np.zeros(0, dtype=dtype)
     elif bound.values is not None:
         size = bound.values.nbytes
@@ -213,4 +221,5 @@ def _buffer(run: RunState, bound: BoundBuffer | None) -> Buffer | None:
         initial=bound.values,
         touched=touched,
         sectors=sectors,
+        unknown=unknown,
     )

@@ -159,6 +159,13 @@ def check(
 
     Default buffers are materialised on the way.
     """
+    okay = _checked(m, access, offset, size, pc, store)
+    if m.unknown is not None:
+        m.unknown.memory(m, access, offset, size, pc, store, okay)
+    return okay
+
+
+def _checked(m: Machine, access: Access, offset: int, size: int, pc: int, store: bool) -> Bools | None:
     good = access.aligned(offset, size) and _inside(m, access, offset, size, pc, store)
     footprint = m.arena.footprint if access.space in (GLOBAL, CONST) else None
     if good:
@@ -275,6 +282,8 @@ def trace_access(
     """Hand a request to the recorders of its traced blocks."""
     if not group.traced:
         return
+    if m.unknown is not None and values is not None and m.unknown.stores(m.current_pc):
+        values = None
 
     shift = offset + (m.arena.layout.global_base if access.space in (GLOBAL, CONST) else 0)
 

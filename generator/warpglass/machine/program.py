@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from warpglass.machine.convergence import Group
     from warpglass.machine.scheduler import Machine
     from warpglass.machine.selection import Selection
+    from warpglass.machine.unknown import Use
 
 __all__ = ["DTYPES", "Array", "FunctionRange", "Op", "Program"]
 
@@ -93,6 +94,8 @@ class Program:
     dynamic_base: int
     local_bytes: int
     shared_symbols: Mapping[str, int] = field(default_factory=dict)
+    #: Registers of each instruction, where some are counted without being executed; else empty.
+    uses: tuple[Use, ...] = ()
 
     @property
     def size(self) -> int:

@@ -272,6 +272,8 @@ class BulkCopyOp(Op):
                 view[to : to + size] = view[source : source + size].copy()
             else:
                 self.reduce(m, source, to, size)
+            if m.unknown is not None:
+                m.unknown.copied(m, (origin.space, source), (target.space, to), size)
             if target.space == lsu.SHARED:
                 m.races.fill(m, to, size)
             self._complete(m, g, one, number, size)

@@ -60,6 +60,9 @@ class RaceCheck:
         self.on = m.run_state.options.racecheck and m.shared_bytes > 0
         self.unit = int(m.run_state.extra.get("shared_unit", 1))
         self.units = m.B * m.shared_stride // self.unit
+        #: Places of a block that the system has filled: its own KiB from sm_90 on.
+        self.reserved = m.run_state.reserved_shared // self.unit
+        self.blocks = m.B
         self.log: list[Entry] = []
         #: Machine code: every instruction is a stretch of its own for the lanes of a warp.
         self.in_order = m.program.isa == "sass"
@@ -240,6 +243,7 @@ class RaceCheck:
     def _written(self) -> npt.NDArray[np.bool_]:
         if self.written is None:
             self.written = np.zeros(self.units, dtype=np.bool_)
+            self.written.reshape(self.blocks, -1)[:, : self.reserved] = True
         return self.written
 
     def _uninitialised(

@@ -195,7 +195,8 @@ class Buffer:
 
     ``array`` is the content in the argument's dtype: the given extent, or the touched prefix rounded up to
     whole elements where no count was given. ``sectors`` are the distinct 32-byte sectors read and written
-    (None where nobody counted them).
+    (None where nobody counted them). ``unknown`` says why the content is not known; ``array`` is empty
+    then.
     """
 
     name: str
@@ -207,6 +208,7 @@ class Buffer:
     initial: npt.NDArray[np.generic] | None
     touched: tuple[int, int] | None
     sectors: tuple[int, int] | None = None
+    unknown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

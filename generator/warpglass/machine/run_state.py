@@ -66,6 +66,10 @@ class RunState:
         self.version = 0
         #: Facts of the launch that special instructions need (symbol table, parameter offsets …).
         self.extra: dict[str, Any] = {}
+        #: Global regions whose content is unknown: start to 1 + pc of the counted instruction it comes from.
+        self.unknown_regions: dict[int, int] = {}
+        #: Bytes at the start of a block's shared memory that belong to the system.
+        self.reserved_shared = 0
         self.shared_bytes = program.dynamic_base + launch.shared_bytes
 
     def assume(self, text: str) -> None:

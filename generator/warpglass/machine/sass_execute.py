@@ -94,16 +94,39 @@ def _execute(module: Module, signature: Signature, launch: Launch, options: RunO
     write_arguments(arguments, arena)
     data.fill(arena, code_bases(kernel, others))
     address = workspace + arena.layout.global_base if grid_sync else 0
-    banks.fill(launch, arguments.data, local_stride, address, dynamic_base + launch.shared_bytes)
+    banks.fill(
+        launch,
+        _placed(kernel, arguments.data, tuple(arguments.offsets.values())),
+        local_stride,
+        address,
+        dynamic_base + launch.shared_bytes,
+    )
     program = lower_sass(kernel, others, banks, data.symbols, sm, static, dynamic_base, local_stride)
     run = RunState(program, launch, options, arena, Findings(), Tracer(options))
     run.extra["local_stride"] = local_stride
+    run.reserved_shared = reserved
     run.extra["shared_unit"] = shared_unit(program.ops)
     if heap:
         run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
     run.assume("all blocks progress fairly, as if all of them were resident")
     stopped, executed = run_all(run, program, launch, at_once, areas)
     return result_of(run, program, launch, arguments, stopped, executed)
+
+
+def _placed(kernel: Function, data: bytes, starts: tuple[int, ...]) -> bytes:
+    """Parameters where the image wants them.
+
+    Their bank starts at no multiple of 64, so that one aligned to more than its start (a tensor map) lies
+    elsewhere than in PTX, and all behind it too.
+    """
+    params = sorted(kernel.params, key=lambda p: p.ordinal)
+    if len(params) != len(starts) or all(p.offset == at for p, at in zip(params, starts, strict=True)):
+        return data
+    out = bytearray(max(p.offset + p.size for p in params))
+    for param, at in zip(params, starts, strict=True):
+        piece = data[at : at + param.size]
+        out[param.offset : param.offset + len(piece)] = piece
+    return bytes(out)
 
 
 def _reads_workspace(kernel: Function, banks: ConstantBanks) -> bool:

@@ -15,6 +15,8 @@ from warpglass.machine.ptx_operands import RegisterFile, Unsupported
 from warpglass.machine.sass_constants import ConstantBanks
 from warpglass.machine.sass_control import TABLE as CONTROL
 from warpglass.machine.sass_control import CodeMap, GatedOp
+from warpglass.machine.sass_counted import COUNTED, use_of
+from warpglass.machine.sass_counted import TABLE as UNEXECUTED
 from warpglass.machine.sass_library import LIBRARY
 from warpglass.machine.sass_memory import TABLE as MEMORY
 from warpglass.machine.sass_memory import AroundOp, CastOp
@@ -23,6 +25,7 @@ from warpglass.machine.sass_registers import SassRegisters
 from warpglass.machine.sass_sync import TABLE as SYNC
 from warpglass.machine.sass_sync import SyncOp
 from warpglass.machine.sass_uniform import UniformOp
+from warpglass.machine.unknown import Use
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import Register, UniformPredicate, UniformRegister
 
@@ -106,7 +109,15 @@ def lower_sass(
         static_shared=static_shared,
         dynamic_base=dynamic_base,
         local_bytes=local_bytes,
+        uses=_uses([i for function in (kernel, *others) for i in function.instructions], sm),
     )
+
+
+def _uses(instructions: Sequence[Instruction], sm: int) -> tuple[Use, ...]:
+    """Registers of every instruction, where results of some will be unknown; else nothing."""
+    if not any(i.base in COUNTED for i in instructions):
+        return ()
+    return tuple(use_of(i, sm) for i in instructions)
 
 
 #: How far before a compare-and-swap the load of its comparand stands in the loops that ptxas makes.
@@ -175,8 +186,9 @@ def _build(r: SassRegisters, code: CodeMap, i: Instruction, pc: int, sm: int) ->
             return SYNC[key](r, code, i, pc)
     if base in MEMORY:
         return MEMORY[base](r, i, pc)
-    if base in CONTROL:
-        return CONTROL[base](r, code, i, pc)
+    for table in (CONTROL, UNEXECUTED):
+        if base in table:
+            return table[base](r, code, i, pc)
     meaning = lower(i, sm)
     if meaning is None:
         raise Unsupported("")

@@ -68,6 +68,9 @@ class HardwareMbarriers(Mbarriers):
 
     def __init__(self, hopper: bool) -> None:
         super().__init__()
+        #: Barriers at which bytes of unknown number came before they were expected, and the most expected.
+        self.early: set[int] = set()
+        self.most: dict[int, int] = {}
         self.split = _split_hopper if hopper else _split_ampere
         self.make = _make_hopper if hopper else _make_ampere
 
@@ -80,6 +83,10 @@ class HardwareMbarriers(Mbarriers):
         if word & ((1 << 63) - 1) == 0:
             return None
         pending, expected, bytes_left, parity = self.split(word)
+        if tx > 0 and place in self.early:
+            self.early.discard(place)
+            self.most[place] = max(tx, self.most.get(place, 0))
+            tx = 0
         expected -= drop
         pending += more - arrive
         bytes_left += tx
@@ -89,6 +96,20 @@ class HardwareMbarriers(Mbarriers):
             self.timeouts = 0
         view[place >> 3] = self.make(max(pending, 0), max(expected, 0), bytes_left, parity)
         return word
+
+    def land(self, m: Machine, place: int) -> int:
+        """A copy of unknown size ends at the barrier: all it still expects has come.
+
+        Gives the most bytes that one phase of it expected, 0 where that is not known yet. Of several copies
+        in a phase the first one brings all; what comes too early counts for what is expected next.
+        """
+        _, _, bytes_left, _ = self.split(int(m.arena.views[8][place >> 3]))
+        if bytes_left > 0:
+            self.most[place] = max(bytes_left, self.most.get(place, 0))
+            self.update(m, place, tx=-bytes_left)
+        else:
+            self.early.add(place)
+        return self.most.get(place, 0)
 
 
 class SyncOp(Op):

@@ -27,6 +27,7 @@ from warpglass.machine.selection import Selection
 from warpglass.machine.spin import SpinWatch
 from warpglass.machine.stacks import CallStacks
 from warpglass.machine.state import State
+from warpglass.machine.unknown import Unknowns
 from warpglass.machine.warp_sync import WarpSync
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class Machine(State):
         self.current_pc = 0
         self.races = RaceCheck(self)
         self.local_check = LocalCheck(self)
+        #: What comes of instructions that are counted only; None for programs without any.
+        self.unknown = Unknowns(self, program.uses) if program.uses else None
         self.placed: list[Group] = []
         self.round = 0
         rows = np.flatnonzero(self.exists != 0)
@@ -147,13 +150,15 @@ class Machine(State):
             traced = group.traced = self.tracer.members(self, group)
         if traced:
             self.tracer.step(self, traced, pc, sel, on)
+        if self.unknown is not None:
+            self.unknown.issue(self, pc, sel, on)
         if on.count == 0 and op.skippable:
             group.pc += 1
             moved = False
         else:
             moved = op.run(self, group, on)
             if not moved:
-                if traced and op.dests:
+                if traced and (op.dests or self.unknown is not None):
                     self.tracer.writes(self, traced, op.dests, on)
                 group.pc += 1
         if not moved and group.node is not None and self._join_places[group.pc]:

@@ -115,7 +115,10 @@ class Tracer:
         wanted = self.options.value_warps
         for member in members:
             recorder: Recorder = member.recorder
-            if recorder.full:
+            if m.unknown is not None and not recorder.values_done:
+                # Old values would pass for current ones: from an unknown result on none are kept.
+                recorder.values_done = m.unknown.hides(m.current_pc, member.rows)
+            if recorder.full or recorder.values_done:
                 continue
             rows, base = member.rows, recorder.last
             steps: Ints
@@ -141,7 +144,7 @@ class Tracer:
         """Record registers that lanes got when their wait ended: they belong to the step that waited."""
         wanted = self.options.value_warps
         for recorder in m.local.get("recorders", ()):
-            if recorder.full:
+            if recorder.full or recorder.values_done:
                 continue
             for row in on.rows.tolist():
                 warp = row - recorder.first_row

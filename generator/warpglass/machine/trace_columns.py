@@ -34,6 +34,8 @@ class Recorder:
         self.values: list[tuple[int, int, Ints, npt.NDArray[Any]]] = []
         self.value_bytes = 0
         self.values_cut = False
+        #: No values are recorded any more.
+        self.values_done = False
         self.accesses: list[tuple[int, int, int, int, int, Ints | None, npt.NDArray[Any], Any]] = []
         self.access_bytes = 0
         self.access_cut = False
@@ -154,7 +156,7 @@ def _writes(recorder: Recorder, program: Program, warp: Ints, options: RunOption
         offset=offset.astype(np.uint32),
         words=flat,
         warps=tuple(chosen),
-        complete=complete and not recorder.full,
+        complete=complete and not (recorder.full or recorder.values_done),
     )
 
 
