@@ -68,7 +68,12 @@ class ParamInfo:
 
 
 def element_type(text: str) -> tuple[str, int] | None:
-    """Numpy name and elements each of a C or PTX type (``float4`` is float32, 4), None for others."""
+    """Numpy name and elements each of a C or PTX type (``float4`` is float32, 4), None for others.
+
+    A pointer means what it points to; a pointer to pointers means addresses.
+    """
+    if text.count("*") > 1:
+        return "uint64", 1
     words = re.sub(r"\b(?:const|volatile|__restrict__|std::)|[*&]|\bstruct\b", " ", text).split()
     return NUMPY_TYPES.get(" ".join(words).removeprefix(".").removeprefix("std::"))
 

@@ -69,6 +69,49 @@ def test_an_aligned_barrier_must_be_one_instruction_for_a_warp() -> None:
     assert "synccheck" not in kinds(fine)
 
 
+DIVIDED = """
+    setp.lt.u32 %p1, %r4, 16; @!%p1 bra JOIN; bar.sync 0;
+    JOIN: st.global.u32 [%rd2], 1; ret;
+"""
+
+
+@pytest.mark.parametrize("block", [32, 64])
+def test_a_divided_warp_at_an_aligned_barrier(block: int) -> None:
+    result = launch(DIVIDED, [words(64)], grid=1, block=block)
+    assert out(result)[:block] == [1] * block
+    (finding,) = (f for f in result.findings if f.kind == "synccheck")
+    assert finding.severity == "critical"
+    assert "16 come to barrier 0, 16 went another way" in finding.message
+    assert finding.thread == (0, 0, 0)
+    free = launch(DIVIDED.replace("bar.sync", "barrier.sync"), [words(64)], grid=1, block=block)
+    assert kinds(free) == set()
+
+
+def test_a_barrier_in_a_loop_of_unequal_length() -> None:
+    body = """
+        mov.u32 %r5, 0;
+        AGAIN: bar.sync 0; add.u32 %r5, %r5, 7; setp.lt.u32 %p1, %r5, %r4; @%p1 bra AGAIN;
+        st.global.u32 [%rd2], %r5; ret;
+    """
+    assert "synccheck" in kinds(launch(body, [words(64)], grid=1, block=64))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        # Early returns: what left has arrived.
+        "setp.gt.u32 %p1, %r4, 40; @%p1 bra OUT; bar.sync 0; st.global.u32 [%rd2], 1; OUT: ret;",
+        "setp.gt.u32 %p1, %r4, 40; @%p1 ret; bar.sync 0; st.global.u32 [%rd2], 1; ret;",
+        # Whole warps on either side.
+        "setp.gt.u32 %p1, %r4, 31; @%p1 bra OUT; bar.sync 1, 32; OUT: st.global.u32 [%rd2], 1; ret;",
+        # Parted before, together again.
+        "setp.lt.u32 %p1, %r4, 9; @%p1 bra A; add.u32 %r5, %r5, 1; A: bar.sync 0; ret;",
+    ],
+)
+def test_barriers_that_are_met_as_they_should_be(body: str) -> None:
+    assert "synccheck" not in kinds(launch(body, [words(64)], grid=1, block=64))
+
+
 def test_arriving_twice_is_a_finding() -> None:
     body = """
         setp.ge.u32 %p1, %r4, 32; @%p1 bra OTHER; bar.arrive 1, 96; bar.arrive 1, 96; ret;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpglass.machine.bits import FULL, Ints, popcount
+from warpglass.machine.bits import FULL, Bits, Ints, popcount
 from warpglass.machine.convergence import Group
 from warpglass.machine.selection import Selection
 
@@ -46,6 +46,11 @@ class BarrierUnit:
         self.everywhere: Ints = np.arange(machine.B, dtype=np.int64)
         self.parked: list[list[Parked]] = [[] for _ in range(BARRIERS)]
         self.waiting = 0
+        #: Of warps that came divided to an aligned barrier: the lanes that they will meet again, and where
+        #: they stand. Empty while no warp did.
+        self.meant: dict[tuple[int, int, int], tuple[int, int]] = {}
+        codes = machine.program.opcodes
+        self._goes_on = np.array([code.split(".")[0] not in ("ret", "exit") for code in codes] + [False] * 2)
         #: Barrier generations passed by each block: the race check's clock.
         self.epoch = np.zeros(machine.B, dtype=np.int64)
 
@@ -83,6 +88,8 @@ class BarrierUnit:
         if again.any():
             m.findings.barrier_twice(m, group, on, barrier)
         self.arrived[block, barrier, warp] |= bits
+        if group.node is not None and self._is_aligned(group.pc):
+            self._came_divided(group, bits, barrier)
         if count is not None:
             self.need[block, barrier] = count
         if wait:
@@ -110,6 +117,8 @@ class BarrierUnit:
 
     def _open(self, barrier: int, blocks: Ints) -> None:
         m = self.m
+        if self.meant:
+            self._check_whole(barrier, blocks)
         self.arrived[blocks, barrier] = 0
         self.need[blocks, barrier] = 0
         opened = np.zeros(m.B, dtype=np.bool_)
@@ -149,14 +158,52 @@ class BarrierUnit:
         rows, pcs = rows[order], pcs[order]
         apart = (rows[1:] == rows[:-1]) & (pcs[1:] != pcs[:-1])
         for index in np.flatnonzero(apart).tolist():
-            opcode = m.program.opcodes[int(pcs[index])]
-            if m.program.isa == "ptx" and (opcode.startswith("bar.") or ".aligned" in opcode):
+            if self._is_aligned(int(pcs[index])):
                 other = m.program.lines[int(pcs[index + 1])]
                 m.findings.add(
                     m, f"aligned-{barrier}", kind="synccheck", severity="critical",
                     category="synchronisation", pc=int(pcs[index]), lane=int(rows[index]) * 32,
                     message=f"threads of one warp meet at barrier {barrier} from different instructions, "
                     f"here and at line {other}; an aligned barrier must be the same one for the whole warp",
+                )  # fmt: skip
+
+    def _is_aligned(self, pc: int) -> bool:
+        opcode = self.m.program.opcodes[pc]
+        return self.m.program.isa == "ptx" and (opcode.startswith("bar.") or ".aligned" in opcode)
+
+    def _came_divided(self, group: Group, bits: Bits, barrier: int) -> None:
+        """Note which lanes the warps of ``group`` parted from at a branch and will meet again behind it.
+
+        A meeting place that only leaves the kernel is none: those lanes have returned.
+        """
+        m = self.m
+        node = group.nodes()
+        lanes = np.zeros(node.shape, dtype=np.uint32)
+        while (node >= 0).any():
+            again = (node >= 0) & self._goes_on[m.joins.pc[node]]
+            lanes |= np.where(again, m.joins.expected[node], np.uint32(0))
+            node = np.where(node >= 0, m.joins.parent[node], node)
+        for row in np.flatnonzero((bits != 0) & ((lanes & ~bits) != 0)).tolist():
+            warp = int(group.sel.rows[row])
+            key = (warp // m.wpb, barrier, warp % m.wpb)
+            self.meant[key] = (self.meant.get(key, (0, 0))[0] | int(lanes[row]), group.pc)
+
+    def _check_whole(self, barrier: int, blocks: Ints) -> None:
+        """An aligned barrier opens: lanes that a warp parted from must have come to it, too."""
+        m = self.m
+        opening = set(blocks.tolist())
+        for key in [k for k in self.meant if k[1] == barrier and k[0] in opening]:
+            lanes, pc = self.meant.pop(key)
+            came = int(self.arrived[key])
+            missing = (lanes & ~came).bit_count()
+            if missing and came:
+                warp = key[0] * m.wpb + key[2]
+                m.findings.add(
+                    m, f"divided-{barrier}", kind="synccheck", severity="critical",
+                    category="synchronisation", pc=pc,
+                    lane=warp * 32 + (came & -came).bit_length() - 1,
+                    message=f"divergent threads in a warp: {came.bit_count()} come to barrier {barrier}, "
+                    f"{missing} went another way; an aligned barrier must be met by the whole warp",
                 )  # fmt: skip
 
     def _opened(self, blocks: Ints, barrier: int, groups: list[Group]) -> None:
