@@ -136,6 +136,23 @@ def test_run_takes_cuda_text_as_it_takes_ptx() -> None:
     np.testing.assert_array_equal(buffer.array, x * np.float32(2.5))
 
 
+@pytest.mark.cuda
+def test_a_deadlock_is_told_in_lines_of_the_source(tmp_path: Path) -> None:
+    path = tmp_path / "stuck.cu"
+    path.write_text(
+        "__global__ void stuck(int *o) {\n  if (threadIdx.x < 32)\n"
+        '    asm volatile("bar.sync 1, 64;");\n  else\n    asm volatile("bar.sync 2, 64;");\n  o[0] = 1;\n}\n'
+    )
+    data = warpglass.make_report([path], ReportOptions(grid=(1, 1, 1), block=(64, 1, 1), isa="ptx")).data
+    (run,) = data["launches"][0]["runs"]
+    want = (
+        "deadlock: no warp can go on; waiting: warp 0 of block (0,0,0) at barrier 1 (stuck.cu:3); "
+        "warp 1 of block (0,0,0) at barrier 2 (stuck.cu:5)"
+    )
+    assert run["stopped"]["message"] == want
+    assert [f["message"] for f in run["findings"] if f["kind"] == "deadlock"] == [want]
+
+
 def test_expectations_name_threads_of_blocks_that_keep_no_steps(axpy: Path, tmp_path: Path) -> None:
     wrong = np.zeros(96, dtype=np.float32)
     wrong[:75] = np.arange(75)

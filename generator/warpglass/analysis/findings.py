@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from warpglass.analysis.listing import Listing, own_frame
 from warpglass.analysis.mix import branch_table
 from warpglass.machine.result import Finding, RunResult
 
-__all__ = ["all_findings", "counter_findings"]
+__all__ = ["all_findings", "counter_findings", "in_source_terms"]
 
 #: Below this excess over the ideal nothing is said: alignment at array ends makes a few sectors.
 _EXCESS_RATIO = 1.05
@@ -20,6 +21,7 @@ _EXCESS_RATIO = 1.05
 _WARN_RATIO = 2.0
 #: Fewer lanes on than this, on average, means a quarter of the issue slots is lost.
 _FEW_LANES = 24
+_CODE_LINE = re.compile(r"\bline (\d+)\b")
 _SEVERITY_ORDER = {"critical": 0, "warning": 1, "info": 2}
 
 
@@ -176,8 +178,21 @@ def counter_findings(listing: Listing, result: RunResult) -> tuple[Finding, ...]
     return tuple(_merged(listing, found))
 
 
+def in_source_terms(listing: Listing, text: str, own: frozenset[str]) -> str:
+    """``text`` with every ``line 310`` of the code that ran said as ``kernel.cu:12``, where that is known."""
+    places = {row.line: own_frame(row.frames, own) for row in listing.rows}
+
+    def place(match: re.Match[str]) -> str:
+        frame = places.get(int(match.group(1)))
+        return f"{frame.path.rsplit('/', 1)[-1]}:{frame.line}" if frame is not None else match.group()
+
+    return _CODE_LINE.sub(place, text)
+
+
 def _in_source_terms(listing: Listing, finding: Finding, own: frozenset[str]) -> Finding:
     """A hazard's other side by source line: the machine knows only lines of the code it ran."""
+    if finding.kind == "deadlock":
+        return replace(finding, message=in_source_terms(listing, finding.message, own))
     other = finding.detail.get("other_pc")
     if not isinstance(other, int):
         return finding

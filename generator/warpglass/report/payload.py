@@ -6,13 +6,13 @@ Nothing is analysed here; every figure comes from ``analysis`` or straight from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from warpglass.analysis.access import AccessRow, access_table
 from warpglass.analysis.counters import counters, opcode_counts
-from warpglass.analysis.findings import all_findings
+from warpglass.analysis.findings import all_findings, in_source_terms
 from warpglass.analysis.listing import Frame, Listing, own_frame
 from warpglass.analysis.mix import branch_table, line_table, loop_trips, mix_table
 from warpglass.analysis.summary import run_numbers
@@ -131,16 +131,19 @@ def launch_json(index: int, unit: LaunchUnit) -> dict[str, object]:
 def _run(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
     listing, result = run.listing, run.result
     executed = result.counters["warp_executed"]
+    stopped = result.stopped
+    if stopped is not None and stopped.kind == "deadlock":
+        stopped = replace(stopped, message=in_source_terms(listing, stopped.message, unit.sources.own))
     return {
         "isa": result.isa,
         "complete": result.complete,
         "stopped": None
-        if result.stopped is None
+        if stopped is None
         else {
-            "kind": result.stopped.kind,
-            "message": result.stopped.message,
-            "pc": result.stopped.pc,
-            "line": result.stopped.line,
+            "kind": stopped.kind,
+            "message": stopped.message,
+            "pc": stopped.pc,
+            "line": stopped.line,
         },
         "blocks": {
             "executed": result.blocks_executed,
