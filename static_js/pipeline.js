@@ -1,7 +1,7 @@
 // The pipeline section: sliders, the live waveform, one tile's way, source lines, curves.
 
 import { domAnnounce, domReplace, domVisible, el, svgEl } from './dom.js';
-import { PipeError, pipeKnobs, pipeRun, pipeValue } from './pipeline-core.js';
+import { PIPE_EVENT, PipeError, pipeKnobs, pipeRun, pipeValue } from './pipeline-core.js';
 import { PIPE_LEFT, PIPE_ROW, pipeColours, pipeDraw, pipeHeight } from './pipeline-draw.js';
 import { pipeLeast, pipeSummary, pipeSweep } from './pipeline-results.js';
 import { pipeBlockAt, pipeFollow, pipeFragment, pipeFromFragment, pipeLetter, pipeRows, pipeWords } from './pipeline-view.js';
@@ -33,6 +33,7 @@ class PipeSection {
     /** @type {import('./pipeline-core.js').PipeRun | null} */
     this.run = null;
     this.later = 0;
+    this.updates = 0;
     this.canvas = /** @type {HTMLCanvasElement} */ (el('canvas', { class: 'pl-canvas', tabindex: '0', role: 'img' }));
     this.detail = el('div', { class: 'pl-detail', 'aria-live': 'polite' });
     this.follow = el('ol', { class: 'pl-follow' });
@@ -156,8 +157,11 @@ class PipeSection {
   /** Simulates and draws; what takes longer follows when the hand rests. @param {boolean} whole */
   update(whole) {
     const knobs = this.known();
+    const start = performance.now();
+    let simulated = start;
     try {
       this.run = pipeRun(this.program, knobs);
+      simulated = performance.now();
     } catch (error) {
       if (!(error instanceof PipeError)) throw error;
       if (this.words) this.words.textContent = `${error.message}.`;
@@ -175,6 +179,9 @@ class PipeSection {
     this.tell();
     this.app.knobs = pipeFragment(this.programs, this.chosen, knobs);
     this.app.writeFragment();
+    if (++this.updates % 200 === 0) performance.clearMeasures('wg-pipeline');
+    const detail = { events: this.run.events.length / PIPE_EVENT, simulated: simulated - start };
+    performance.measure('wg-pipeline', { start, end: performance.now(), detail });
     clearTimeout(this.later);
     this.later = /** @type {any} */ (setTimeout(() => this.sweep(summary, more), 180));
   }
