@@ -14,6 +14,7 @@
  * @property {Array<{name: string, size?: PipeExpr, count: PipeExpr}>} bars
  * @property {Array<{name: string, size?: PipeExpr}>} named
  * @property {Array<{name: string, kind: string, latency?: PipeExpr}>} engines
+ * @property {PipeExpr} [ctas] everything is there once a CTA; the copies of CTA 1 are called name@1
  * @property {Array<{name: string, role: string, cta: number, when?: PipeExpr, body: PipeNode[]}>} lanes
  * @property {Array<{name: string, value: PipeExpr}>} [bounds]
  * @property {PipeExpr} [least_stages]
@@ -42,6 +43,7 @@
  * @property {string[]} named
  * @property {Array<[string, string, number]>} engines name, kind, latency
  * @property {PipeSite[]} sites
+ * @property {string[]} pipes names of the pipelines, those of every CTA
  *
  * @typedef {object} PipeRun
  * @property {PipeFlat} flat
@@ -70,6 +72,7 @@ export const PIPE_EVENT = 6; // numbers an event
 
 const PIPE_MAX_OPERATIONS = 400_000;
 const PIPE_MAX_STEPS = 4_000_000;
+const PIPE_MAX_CTAS = 16;
 const PIPE_LARGEST = 2 ** 40;
 const PIPE_CODES = new Map(PIPE_OPS.map((name, code) => [name, code]));
 
@@ -152,6 +155,13 @@ export function pipeKnobs(program, given) {
   return values;
 }
 
+/** The name of a CTA's own copy: `ml@1.full`. @param {string} name @param {number} cta */
+function pipeCopy(name, cta) {
+  if (!cta) return name;
+  const dot = name.indexOf('.');
+  return dot < 0 ? `${name}@${cta}` : `${name.slice(0, dot)}@${cta}${name.slice(dot)}`;
+}
+
 class PipeTables {
   /** @param {PipeProgram} program @param {Record<string, number>} values */
   constructor(program, values) {
@@ -163,22 +173,31 @@ class PipeTables {
     this.size = new Map();
     this.steps = 0;
     this.made = 0;
-    for (const pipe of program.pipes) {
-      this.add(`${pipe.name}.full`, pipeValue(pipe.stages, values), pipeValue(pipe.full, values));
-      this.add(`${pipe.name}.empty`, pipeValue(pipe.stages, values), pipeValue(pipe.empty, values));
+    this.ctas = pipeValue(program.ctas ?? 1, values);
+    if (!(this.ctas >= 1 && this.ctas <= PIPE_MAX_CTAS)) throw new PipeError(`a cluster of ${this.ctas} CTAs is not simulated`);
+    const ctas = Array.from({ length: this.ctas }, (_, cta) => cta);
+    this.pipes = ctas.flatMap((cta) => program.pipes.map((pipe) => pipeCopy(pipe.name, cta)));
+    for (const cta of ctas) {
+      for (const pipe of program.pipes) {
+        this.add(pipeCopy(`${pipe.name}.full`, cta), pipeValue(pipe.stages, values), pipeValue(pipe.full, values));
+        this.add(pipeCopy(`${pipe.name}.empty`, cta), pipeValue(pipe.stages, values), pipeValue(pipe.empty, values));
+      }
+      for (const bar of program.bars) this.add(pipeCopy(bar.name, cta), pipeValue(bar.size ?? 1, values), pipeValue(bar.count, values));
     }
-    for (const bar of program.bars) this.add(bar.name, pipeValue(bar.size ?? 1, values), pipeValue(bar.count, values));
     /** @type {Array<[string, string, number]>} */
-    this.engines = program.engines.map((engine) => [engine.name, engine.kind, pipeValue(engine.latency ?? 0, values)]);
+    this.engines = ctas.flatMap((cta) => program.engines.map((engine) => /** @type {[string, string, number]} */ (
+      [pipeCopy(engine.name, cta), engine.kind, pipeValue(engine.latency ?? 0, values)])));
     this.engineNumber = new Map(this.engines.map(([name], number) => [name, number]));
     /** @type {string[]} */
     this.named = [];
     /** @type {Map<string, [number, number]>} */
     this.namedBase = new Map();
-    for (const entry of program.named) {
-      const size = pipeValue(entry.size ?? 1, values);
-      this.namedBase.set(entry.name, [this.named.length, size]);
-      for (let i = 0; i < Math.min(size, 64); i++) this.named.push(size === 1 ? entry.name : `${entry.name}[${i}]`);
+    for (const cta of ctas) {
+      for (const entry of program.named) {
+        const [size, name] = [pipeValue(entry.size ?? 1, values), pipeCopy(entry.name, cta)];
+        this.namedBase.set(name, [this.named.length, size]);
+        for (let i = 0; i < Math.min(size, 64); i++) this.named.push(size === 1 ? name : `${name}[${i}]`);
+      }
     }
     /** @type {PipeSite[]} */
     this.sites = [];
@@ -233,10 +252,12 @@ class PipeTables {
 }
 
 class PipeLane {
-  /** @param {PipeTables} tables @param {Record<string, number>} values */
-  constructor(tables, values) {
+  /** @param {PipeTables} tables @param {Record<string, number>} values @param {number} cta */
+  constructor(tables, values, cta) {
     this.tables = tables;
-    this.names = { ...values };
+    this.cta = cta;
+    /** @type {Record<string, number>} */
+    this.names = { ...values, cta };
     /** @type {Map<string, number[]>} */
     this.states = new Map();
     /** @type {number[]} */
@@ -312,7 +333,12 @@ class PipeLane {
   bar(node, name) {
     let index = node.at === undefined ? 0 : this.value(['idx', node.at]);
     if (node.index !== undefined) index = this.value(node.index);
-    return this.tables.bar(name, index);
+    return this.tables.bar(pipeCopy(name, node.of === undefined ? this.cta : this.value(node.of)), index);
+  }
+
+  /** @param {string} name */
+  engine(name) {
+    return this.tables.engine(pipeCopy(name, this.cta));
   }
 
   /** @param {PipeNode} node */
@@ -326,18 +352,18 @@ class PipeLane {
       b = ((node.parity === undefined ? this.value(['ph', node.at]) : this.value(node.parity)) ^ (node.flip ?? 0)) & 1;
     } else if (code === PIPE_ARRIVE) [a, b, c] = [this.bar(node, node.bar), this.value(node.n ?? 1), this.value(node.tx ?? 0)];
     else if (code === PIPE_ASYNC) {
-      [a, b] = [this.tables.engine(node.engine), Math.max(0, this.value(node.d))];
+      [a, b] = [this.engine(node.engine), Math.max(0, this.value(node.d))];
       c = node.bar === undefined ? -1 : this.bar(node, node.bar);
       d = this.value(node.tx ?? 1);
     } else if (code === PIPE_MMA) {
-      [a, b] = [this.tables.engine(node.engine ?? 'tc'), Math.max(0, this.value(node.d))];
+      [a, b] = [this.engine(node.engine ?? 'tc'), Math.max(0, this.value(node.d))];
       c = node.reads === undefined ? -1 : this.bar(node, node.reads);
     } else if (code === PIPE_WGWAIT || code === PIPE_STWAIT) a = Math.max(0, this.value(node.n));
     else if (code === PIPE_TCARRIVE) {
-      [a, b, c] = [this.bar(node, node.bar), this.value(node.n ?? 1), this.tables.engine(node.engine ?? 'tc')];
+      [a, b, c] = [this.bar(node, node.bar), this.value(node.n ?? 1), this.engine(node.engine ?? 'tc')];
     } else if (code === PIPE_SYNC || code === PIPE_BARRIVE) {
-      [a, b] = [this.tables.name(node.named, this.value(node.index ?? 0)), this.value(node.count)];
-    } else if (code === PIPE_STORE) [a, b] = [this.tables.engine(node.engine ?? 'st'), Math.max(0, this.value(node.d))];
+      [a, b] = [this.tables.name(pipeCopy(node.named, this.cta), this.value(node.index ?? 0)), this.value(node.count)];
+    } else if (code === PIPE_STORE) [a, b] = [this.engine(node.engine ?? 'st'), Math.max(0, this.value(node.d))];
     const tile = node.tile === undefined ? (this.names.o ?? -1) : this.value(node.tile);
     const step = node.step === undefined ? (this.names.t ?? -1) : this.value(node.step);
     if (++this.tables.made > PIPE_MAX_OPERATIONS) throw new PipeError(`the pipeline has more than ${PIPE_MAX_OPERATIONS} operations`);
@@ -358,12 +384,14 @@ export function pipeExpand(program, given = {}) {
   const lanes = [];
   /** @type {string[]} */
   const laneNames = [];
-  for (const entry of program.lanes) {
-    if (!pipeValue(entry.when ?? 1, knobs)) continue;
-    const lane = new PipeLane(tables, knobs);
-    lane.run(entry.body);
-    lanes.push(lane.code);
-    laneNames.push(entry.name);
+  for (let cta = 0; cta < tables.ctas; cta++) {
+    for (const entry of program.lanes) {
+      if (!pipeValue(entry.when ?? 1, knobs)) continue;
+      const lane = new PipeLane(tables, knobs, cta);
+      lane.run(entry.body);
+      lanes.push(lane.code);
+      laneNames.push(pipeCopy(entry.name, cta));
+    }
   }
   /** @type {number[]} */
   const offsets = [];
@@ -376,8 +404,8 @@ export function pipeExpand(program, given = {}) {
     for (let i = 0; i < code.length; i++) ops.push(code[i]);
     for (let i = 0; i < code.length / PIPE_OP; i++) laneOf.push(lane);
   });
-  const { bars, base, size, named, engines, sites } = tables;
-  return { knobs, lanes, offsets, ops, laneOf, laneNames, bars, base, size, named, engines, sites };
+  const { bars, base, size, named, engines, sites, pipes } = tables;
+  return { knobs, lanes, offsets, ops, laneOf, laneNames, bars, base, size, named, engines, sites, pipes };
 }
 
 /** A heap of (time, order, what, a, b, c), as rows of one array of numbers. */

@@ -35,10 +35,9 @@ function pipeAdd(map, key, value) {
 /**
  * A row for each stage of each pipe; between its spans a stage is empty.
  * @param {PipeResultRun} run
- * @param {PipeResultProgram} program
  * @returns {PipeStageRow[]}
  */
-export function pipeStages(run, program) {
+export function pipeStages(run) {
   const { flat, events } = run;
   /** @type {Map<number, number[][]>} */
   const flips = new Map();
@@ -59,16 +58,16 @@ export function pipeStages(run, program) {
   }
   /** @type {PipeStageRow[]} */
   const rows = [];
-  for (const pipe of program.pipes) {
-    const full = flat.base.get(`${pipe.name}.full`) ?? 0;
-    const empty = flat.base.get(`${pipe.name}.empty`) ?? 0;
-    for (let stage = 0; stage < (flat.size.get(`${pipe.name}.full`) ?? 0); stage++) {
+  for (const pipe of flat.pipes) {
+    const full = flat.base.get(`${pipe}.full`) ?? 0;
+    const empty = flat.base.get(`${pipe}.empty`) ?? 0;
+    for (let stage = 0; stage < (flat.size.get(`${pipe}.full`) ?? 0); stage++) {
       const times = (/** @type {number} */ bar) => (flips.get(bar) ?? []).map(([time]) => time);
       const spans = pipeSpans(
         passes.get(empty + stage) ?? [], times(full + stage), passes.get(full + stage) ?? [], reads.get(full + stage) ?? [],
         times(empty + stage), run.total,
       );
-      rows.push({ pipe: pipe.name, stage, spans });
+      rows.push({ pipe, stage, spans });
     }
   }
   return rows;
@@ -127,6 +126,7 @@ export function pipeSummary(run, program) {
     busy += events[e + 3] - events[e + 2];
     count++;
   }
+  const cores = Math.max(1, flat.engines.filter(([, kind]) => kind === 'tc').length);
   const bounds = (program.bounds ?? []).map((bound) => ({ name: bound.name, value: pipeValue(bound.value, flat.knobs) }));
   const top = bounds.reduce((/** @type {{name: string, value: number} | null} */ a, b) => (a && a.value >= b.value ? a : b), null);
   return {
@@ -136,8 +136,8 @@ export function pipeSummary(run, program) {
     fill: count ? first : null,
     drain: count ? run.total - last : null,
     busy,
-    use: count && run.total ? busy / run.total : null,
-    useBetween: count && last > first ? busy / (last - first) : null,
+    use: count && run.total ? busy / (cores * run.total) : null,
+    useBetween: count && last > first ? busy / (cores * (last - first)) : null,
     period: pipePeriod(run),
     bounds,
     bound: top ? top.name : null,

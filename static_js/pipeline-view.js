@@ -37,9 +37,13 @@ export function pipeRows(run, program) {
   const { flat, events } = run;
   /** @type {PipeRow[]} */
   const lanes = flat.laneNames.map((name) => ({ name, kind: 'lane', blocks: [] }));
-  /** @type {PipeRow} */
-  const core = { name: 'tensor core', kind: 'engine', blocks: [] };
-  const tensor = flat.engines.findIndex(([, kind]) => kind === 'tc');
+  /** @type {Map<number, PipeRow>} */
+  const cores = new Map();
+  flat.engines.forEach(([name, kind], number) => {
+    if (kind !== 'tc') return;
+    const at = name.indexOf('@');
+    cores.set(number, { name: `tensor core${at < 0 ? '' : name.slice(at)}`, kind: 'engine', blocks: [] });
+  });
   for (let e = 0; e < events.length; e += PIPE_EVENT) {
     const [kind, who, start, end, operation, by] = [events[e], events[e + 1], events[e + 2], events[e + 3], events[e + 4], events[e + 5]];
     if (operation < 0 || end <= start) continue;
@@ -49,7 +53,7 @@ export function pipeRows(run, program) {
     if (kind === PIPE_BUSY) lanes[who].blocks.push({ ...block, kind: site.kind, text: site.label || site.kind });
     else if (kind === PIPE_WAIT || kind === PIPE_WGWAIT || kind === PIPE_STWAIT || kind === PIPE_SYNC) {
       lanes[who].blocks.push({ ...block, kind: 'wait', text: `WAIT: ${site.cause}` });
-    } else if (kind === PIPE_MMA && who === tensor) core.blocks.push({ ...block, kind: 'mma', text: site.label });
+    } else if (kind === PIPE_MMA) cores.get(who)?.blocks.push({ ...block, kind: 'mma', text: site.label });
   }
   for (const stuck of run.stuck) {
     if (run.total <= stuck.since) continue;
@@ -60,14 +64,14 @@ export function pipeRows(run, program) {
     });
   }
   /** @type {PipeRow[]} */
-  const stages = pipeStages(run, program).map((row) => ({
+  const stages = pipeStages(run).map((row) => ({
     name: `${row.pipe}[${row.stage}]`,
     kind: 'stage',
     blocks: row.spans.map((span) => ({
       ...span, kind: span.state, text: PIPE_STATE_WORDS[span.state], source: '', line: null, by: -1,
     })),
   }));
-  return [...lanes, core, ...stages];
+  return [...lanes, ...cores.values(), ...stages];
 }
 
 /** @type {Record<string, string>} */
@@ -99,7 +103,7 @@ export function pipeFollow(run, program, tile, step) {
   if (tile < 0 || step < 0) return [];
   /** @type {Array<{what: string, who: string, time: number, source: string, line: number | null}>} */
   const found = [];
-  const side = new Map(program.pipes.flatMap((pipe) => [[`${pipe.name}.full`, 'full'], [`${pipe.name}.empty`, 'empty']]));
+  const side = new Map(flat.pipes.flatMap((pipe) => [[`${pipe}.full`, 'full'], [`${pipe}.empty`, 'empty']]));
   /** @type {Set<number>} */
   const filled = new Set();
   for (let e = 0; e < events.length; e += PIPE_EVENT) {

@@ -32,7 +32,7 @@ def test_a_demangled_name() -> None:
         (128, 256, 64),
         "cooperative",
     )
-    assert found.knobs == {"S": 7, "bm": 128, "bn": 256, "bk": 64, "ba": 8, "bb": 8}
+    assert found.knobs == {"S": 7, "bm": 128, "bn": 256, "bk": 64, "ba": 8, "bb": 8, "cm": 2, "cn": 1}
 
 
 def test_a_mangled_name() -> None:

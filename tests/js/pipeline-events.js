@@ -13,7 +13,7 @@ for (const [number, knobs, whole] of settings) {
     let hash = 0;
     for (const value of run.events) hash = (Math.imul(hash, 31) + value) | 0;
     const answer = { total: run.total, events: run.events.length / PIPE_EVENT, hash, stuck: run.stuck, fault: run.fault };
-    const more = { list: run.events, summary: pipeSummary(run, program), rows: pipeStages(run, program), critical: pipeCritical(run) };
+    const more = { list: run.events, summary: pipeSummary(run, program), rows: pipeStages(run), critical: pipeCritical(run) };
     console.log(JSON.stringify(whole ? { ...answer, ...more } : answer));
   } catch (error) {
     console.log(JSON.stringify({ error: String(error) }));

@@ -42,7 +42,7 @@ test('a ring of two stages, by hand', () => {
   assert.equal(run.total, 25);
   const summary = pipeSummary(run, ring());
   assert.deepEqual([summary.fill, summary.drain, summary.busy, summary.period], [5, 0, 20, 5]);
-  assert.deepEqual(pipeStages(run, ring())[0].spans.map((s) => [s.state, s.start, s.end, s.step]), [
+  assert.deepEqual(pipeStages(run)[0].spans.map((s) => [s.state, s.start, s.end, s.step]), [
     ['filling', 0, 5, 0], ['consuming', 5, 10, 0], ['filling', 10, 15, 2], ['consuming', 15, 20, 2],
   ]);
   const path = pipeCritical(run);

@@ -53,7 +53,7 @@ def test_vcd_holds_the_schedule() -> None:
         names, changes, last = read_vcd(to_vcd(run, program))
         assert last == run.total
         assert len(set(names.values())) == len(names)
-        for row in stage_rows(run, program):
+        for row in stage_rows(run):
             got = spans(changes[f"pipe_{row.pipe}.stage{row.stage}"], run.total)
             assert got == [(s.start, s.end, s.state.upper()) for s in row.spans]
         core = spans(changes["engines.tc"], run.total)

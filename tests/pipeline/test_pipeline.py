@@ -116,7 +116,7 @@ def test_the_critical_path_covers_the_total_without_gaps(program: dict[str, Any]
 def test_stages_are_filled_read_and_released_in_order(program: dict[str, Any]) -> None:
     run = run_program(program)
     knobs = run.flat.knobs
-    rows = stage_rows(run, program)
+    rows = stage_rows(run)
     mainloop = [row for row in rows if row.pipe in ("ml", "K")]
     held = sum(span.state == "filling" for row in mainloop for span in row.spans)
     assert held == knobs["O"] * knobs.get("K", knobs.get("N", 0))
@@ -128,7 +128,7 @@ def test_stages_are_filled_read_and_released_in_order(program: dict[str, Any]) -
 
 def test_a_lag_holds_stages_that_have_retired() -> None:
     program = sm90_program("pingpong")
-    rows = stage_rows(run_program(program, {"S": 2}), program)
+    rows = stage_rows(run_program(program, {"S": 2}))
     assert any(span.state == "held" for row in rows for span in row.spans)
     assert run_program(program, {"S": 2}).total > run_program(program, {"S": 2, "lag": 0}).total
 

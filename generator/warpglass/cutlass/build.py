@@ -117,6 +117,8 @@ _KNOBS: Mapping[str, tuple[int, int, int, str, str, str, str]] = {
     "K": (8, 1, 256, "k-tiles", "", "shape", "k-tiles of one output tile"),
     "O": (4, 1, 64, "output tiles", "", "shape", "output tiles that one CTA works on"),
     "SQ": (2, 1, 8, "stages of Q", "", "shape", "stages of the pipeline of the operand that stays"),
+    "cm": (1, 1, 4, "cluster M", "CTAs", "cluster", "CTAs along M: they share operand B by multicast"),
+    "cn": (1, 1, 4, "cluster N", "CTAs", "cluster", "CTAs along N: they share operand A by multicast"),
     "W": (2, 1, 3, "consumers", "", "shape", "consumer warpgroups"),
     "L": (12, 0, 400, "TMA latency", "time", "time", "from the end of a transfer to its data being there"),
     "X": (2, 1, 100, "transfer time", "time", "time", "bandwidth: time of the transfers of one stage"),

@@ -60,6 +60,8 @@ def read_name(name: str) -> KernelName | None:
     knobs: dict[str, int] = {"S": stages}
     if tile:
         knobs.update(bm=tile[0], bn=tile[1], bk=tile[2])
+    if found.group(1) == "Sm90" and len(cluster) == 3 and "CpAsync" not in found.group(2):
+        knobs.update(cm=cluster[0], cn=cluster[1])
     bits = next((size for word, size in _BITS if word in behind), None)
     if bits is not None:
         knobs.update(ba=bits, bb=bits)

@@ -5,6 +5,9 @@ simulation. ``static_js/pipeline-core.js`` does the same, operation for operatio
 
 A program is plain JSON (docs/pipeline.md): ``knobs``, ``let``, ``pipes``, ``bars``, ``named``, ``engines``,
 ``lanes``. A pipe becomes two arrays of barriers, ``<pipe>.full`` and ``<pipe>.empty``.
+
+Where a program says ``ctas``, everything in it is there once a CTA of the cluster: the copies of CTA 1 are
+called ``<name>@1``. An operation means its own CTA's copy, or that of the CTA that its ``of`` says.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ BUSY, WAIT, ARRIVE, ASYNC, MMA, WGWAIT, TCARRIVE, SYNC, BARRIVE, STORE, STWAIT =
 MAX_OPERATIONS = 400_000
 _MAX_STEPS = 4_000_000
 _MAX_BARRIERS = 4096
+_MAX_CTAS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """What the simulator runs. ``bars`` are (name, index, count); ``engines`` (name, kind, latency)."""
+    """What the simulator runs. ``bars`` are (name, index, count); ``engines`` (name, kind, latency).
+
+    ``pipes`` are the names of the pipelines, those of every CTA.
+    """
 
     knobs: Mapping[str, int]
     lanes: tuple[tuple[Operation, ...], ...]
@@ -92,6 +99,7 @@ class Flat:
     named: tuple[str, ...]
     engines: tuple[tuple[str, str, int], ...]
     sites: tuple[Site, ...]
+    pipes: tuple[str, ...] = ()
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -127,13 +135,22 @@ def knob_values(program: Json, given: Mapping[str, int] | None = None) -> dict[s
     return values
 
 
+def _copy(name: str, cta: int) -> str:
+    """The name of a CTA's own copy: ``ml@1.full``."""
+    if not cta:
+        return name
+    head, dot, tail = name.partition(".")
+    return f"{head}@{cta}{dot}{tail}"
+
+
 class _Lane:
     """Resolves one lane's program. Holds what its loops and states have come to."""
 
-    def __init__(self, flat: _Tables, lane: int, values: Mapping[str, int]) -> None:
+    def __init__(self, flat: _Tables, lane: int, values: Mapping[str, int], cta: int = 0) -> None:
         self.tables = flat
         self.lane = lane
-        self.names = dict(values)
+        self.cta = cta
+        self.names = {**values, "cta": cta}
         self.states: dict[str, list[int]] = {}
         self.code: list[Operation] = []
 
@@ -195,7 +212,10 @@ class _Lane:
         index = evaluate(["idx", node["at"]], {}, self.states) if "at" in node else 0
         if "index" in node:
             index = self.value(node["index"])
-        return self.tables.bar(name, index)
+        return self.tables.bar(_copy(name, self.value(node["of"]) if "of" in node else self.cta), index)
+
+    def _engine(self, name: str) -> int:
+        return self.tables.engine(_copy(name, self.cta))
 
     def _operation(self, node: Json, op: str) -> None:
         a = b = c = d = 0
@@ -208,22 +228,22 @@ class _Lane:
         elif op == "arrive":
             a, b, c = self._bar(node), self.value(node.get("n", 1)), self.value(node.get("tx", 0))
         elif op == "async":
-            a, b = self.tables.engine(node["engine"]), max(0, self.value(node["d"]))
+            a, b = self._engine(node["engine"]), max(0, self.value(node["d"]))
             c = self._bar(node) if "bar" in node else -1
             d = self.value(node.get("tx", 1))
         elif op == "mma":
-            a, b = self.tables.engine(node.get("engine", "tc")), max(0, self.value(node["d"]))
+            a, b = self._engine(node.get("engine", "tc")), max(0, self.value(node["d"]))
             c = self._bar(node, "reads") if "reads" in node else -1
         elif op in ("wgwait", "stwait"):
             a = max(0, self.value(node["n"]))
         elif op == "tcarrive":
             a, b = self._bar(node), self.value(node.get("n", 1))
-            c = self.tables.engine(node.get("engine", "tc"))
+            c = self._engine(node.get("engine", "tc"))
         elif op in ("sync", "barrive"):
-            a = self.tables.name(node["named"], self.value(node.get("index", 0)))
+            a = self.tables.name(_copy(node["named"], self.cta), self.value(node.get("index", 0)))
             b = self.value(node["count"])
         elif op == "store":
-            a, b = self.tables.engine(node.get("engine", "st")), max(0, self.value(node["d"]))
+            a, b = self._engine(node.get("engine", "st")), max(0, self.value(node["d"]))
         tile, step = self.names.get("o", -1), self.names.get("t", -1)
         if "tile" in node:
             tile = self.value(node["tile"])
@@ -241,30 +261,37 @@ class _Tables:
         self.base: dict[str, int] = {}
         self.size: dict[str, int] = {}
         self.steps = self.made = 0
-        for pipe in program["pipes"]:
-            for side in ("full", "empty"):
-                self._add(
-                    f"{pipe['name']}.{side}", evaluate(pipe["stages"], values), evaluate(pipe[side], values)
-                )
-        for bar in program.get("bars", ()):
-            self._add(bar["name"], evaluate(bar.get("size", 1), values), evaluate(bar["count"], values))
+        self.ctas = evaluate(program.get("ctas", 1), values)
+        if not 1 <= self.ctas <= _MAX_CTAS:
+            raise InputError(f"a cluster of {self.ctas} CTAs is not simulated", hint=f"1 to {_MAX_CTAS}")
+        self.pipes = tuple(_copy(str(pipe["name"]), c) for c in range(self.ctas) for pipe in program["pipes"])
+        for cta in range(self.ctas):
+            self._barriers(program, values, cta)
         self.engines = tuple(
-            (str(e["name"]), str(e["kind"]), evaluate(e.get("latency", 0), values))
+            (_copy(str(e["name"]), cta), str(e["kind"]), evaluate(e.get("latency", 0), values))
+            for cta in range(self.ctas)
             for e in program["engines"]
         )
         self.engine_number = {name: number for number, (name, _, _) in enumerate(self.engines)}
         self.named: list[str] = []
         self.named_base: dict[str, tuple[int, int]] = {}
-        for entry in program.get("named", ()):
-            size = evaluate(entry.get("size", 1), values)
-            self.named_base[entry["name"]] = (len(self.named), size)
-            self.named += [
-                entry["name"] if size == 1 else f"{entry['name']}[{i}]" for i in range(min(size, 64))
-            ]
+        for cta, entry in ((c, e) for c in range(self.ctas) for e in program.get("named", ())):
+            size, name = evaluate(entry.get("size", 1), values), _copy(entry["name"], cta)
+            self.named_base[name] = (len(self.named), size)
+            self.named += [name if size == 1 else f"{name}[{i}]" for i in range(min(size, 64))]
         self.sites: list[Site] = []
         self.site_number: dict[int, int] = {}
         for lane, entry in enumerate(program["lanes"]):
             self._sites(lane, entry["body"])
+
+    def _barriers(self, program: Json, values: Mapping[str, int], cta: int) -> None:
+        for pipe in program["pipes"]:
+            stages = evaluate(pipe["stages"], values)
+            for side in ("full", "empty"):
+                self._add(_copy(f"{pipe['name']}.{side}", cta), stages, evaluate(pipe[side], values))
+        for bar in program.get("bars", ()):
+            size = evaluate(bar.get("size", 1), values)
+            self._add(_copy(bar["name"], cta), size, evaluate(bar["count"], values))
 
     def _add(self, name: str, size: int, count: int) -> None:
         if size < 0 or count < 0 or len(self.bars) + size > _MAX_BARRIERS:
@@ -330,16 +357,17 @@ def expand(program: Json, knobs: Mapping[str, int] | None = None) -> Flat:
         values = knob_values(program, knobs)
         tables = _Tables(program, values)
         lanes, names = [], []
-        for number, entry in enumerate(program["lanes"]):
+        for cta, number in ((c, n) for c in range(tables.ctas) for n in range(len(program["lanes"]))):
+            entry = program["lanes"][number]
             if not evaluate(entry.get("when", 1), values):
                 continue
-            lane = _Lane(tables, number, values)
+            lane = _Lane(tables, number, values, cta)
             lane.run(entry["body"])
             lanes.append(tuple(lane.code))
-            names.append(str(entry["name"]))
+            names.append(_copy(str(entry["name"]), cta))
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"a pipeline program is malformed: {type(error).__name__}: {error}"[:200]) from None
     return Flat(
         values, tuple(lanes), tuple(names), tuple(tables.bars), tables.base, tables.size,
-        tuple(tables.named), tables.engines, tuple(tables.sites),
+        tuple(tables.named), tables.engines, tuple(tables.sites), tables.pipes,
     )  # fmt: skip

@@ -37,7 +37,7 @@ def _rows(
     for (name, _, latency), spans in zip(flat.engines, engines, strict=True):
         # Copies overlap each other by their latency: a row shows when the engine was occupied.
         found.append(("engines", name, [(s, max(s + 1, e - latency), t, o, k) for s, e, t, o, k in spans]))
-    for row in stage_rows(run, program):
+    for row in stage_rows(run):
         spans = [(s.start, s.end, s.state.upper(), s.tile, s.step) for s in row.spans]
         found.append((f"pipe_{row.pipe}", f"stage{row.stage}", spans))
     return found

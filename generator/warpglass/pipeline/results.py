@@ -37,7 +37,8 @@ class Summary:
     """The figures of one schedule, in its own units of time. None is unknown, never 0.
 
     ``period`` is the mean time between the MMAs of two successive k-tiles in the second half of the middle
-    output tile; ``bounds`` are (name, value) of the program, ``bound`` the largest.
+    output tile; tensor-core use is over all CTAs of a cluster. ``bounds`` are (name, value) of the
+    program, ``bound`` the largest.
     """
 
     total: int
@@ -93,6 +94,7 @@ def summarise(run: Run, program: Json) -> Summary:
     bounds = tuple((str(b["name"]), evaluate(b["value"], flat.knobs)) for b in program.get("bounds", ()))
     bound = max(bounds, key=lambda item: item[1])[0] if bounds else None
     least = evaluate(program["least_stages"], flat.knobs) if "least_stages" in program else None
+    cores = max(1, sum(kind == "tc" for _, kind, _ in flat.engines))
     between = last - first if first is not None and last is not None else 0
     return Summary(
         total=run.total,
@@ -101,8 +103,8 @@ def summarise(run: Run, program: Json) -> Summary:
         fill=first,
         drain=run.total - last if last is not None else None,
         busy=busy,
-        use=busy / run.total if mma and run.total else None,
-        use_between=busy / between if between else None,
+        use=busy / (cores * run.total) if mma and run.total else None,
+        use_between=busy / (cores * between) if between else None,
         period=_period(run, mma),
         bounds=bounds,
         bound=bound,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from warpglass.pipeline.expand import MMA, WAIT
 from warpglass.pipeline.simulate import FLIP, Run
@@ -36,8 +34,8 @@ class StageRow:
     spans: tuple[Span, ...]
 
 
-def stage_rows(run: Run, program: Mapping[str, Any]) -> tuple[StageRow, ...]:
-    """A row for each stage of each pipe of ``program``, in the order of the program."""
+def stage_rows(run: Run) -> tuple[StageRow, ...]:
+    """A row for each stage of each pipe, in the order of the program, one CTA after the other."""
     flat = run.flat
     ops = flat.operations()
     flips: dict[int, list[int]] = {}
@@ -55,14 +53,14 @@ def stage_rows(run: Run, program: Mapping[str, Any]) -> tuple[StageRow, ...]:
             if op.c >= 0:
                 reads.setdefault(op.c, []).append((start, end))
     rows = []
-    for pipe in program["pipes"]:
-        full, empty = flat.bar_base[f"{pipe['name']}.full"], flat.bar_base[f"{pipe['name']}.empty"]
-        for stage in range(flat.bar_size[f"{pipe['name']}.full"]):
+    for pipe in flat.pipes:
+        full, empty = flat.bar_base[f"{pipe}.full"], flat.bar_base[f"{pipe}.empty"]
+        for stage in range(flat.bar_size[f"{pipe}.full"]):
             spans = _spans(
                 passes.get(empty + stage, []), flips.get(full + stage, []), passes.get(full + stage, []),
                 reads.get(full + stage, []), flips.get(empty + stage, []), run.total,
             )  # fmt: skip
-            rows.append(StageRow(str(pipe["name"]), stage, tuple(spans)))
+            rows.append(StageRow(pipe, stage, tuple(spans)))
     return tuple(rows)
 
 

@@ -27,8 +27,9 @@ def _spans(run: Run, rows: Sequence[StageRow]) -> list[tuple[str, list[tuple[int
     flat = run.flat
     ops = flat.operations()
     lanes: list[list[tuple[int, int, str, str, int]]] = [[] for _ in flat.lanes]
-    core: list[tuple[int, int, str, str, int]] = []
-    tensor = next((i for i, (_, kind, _) in enumerate(flat.engines) if kind == "tc"), -1)
+    cores: dict[int, list[tuple[int, int, str, str, int]]] = {
+        number: [] for number, (_, kind, _) in enumerate(flat.engines) if kind == "tc"
+    }
     for kind, who, start, end, operation, _ in run.events:
         if operation < 0 or end <= start:
             continue
@@ -39,12 +40,14 @@ def _spans(run: Run, rows: Sequence[StageRow]) -> list[tuple[str, list[tuple[int
             lanes[who].append((start, end, f"pl-{site.kind}", letter, op.tile))
         elif kind in (WAIT, WGWAIT, STWAIT, SYNC):
             lanes[who].append((start, end, "pl-wait", "", op.tile))
-        elif kind == MMA and who == tensor:
-            core.append((start, end, "pl-mma", letter, op.tile))
+        elif kind == MMA and who in cores:
+            cores[who].append((start, end, "pl-mma", letter, op.tile))
         elif kind in (ASYNC, STORE):
             continue
     found = [(name, spans) for name, spans in zip(flat.lane_names, lanes, strict=True)]
-    found.append(("tensor core", core))
+    for number, spans in cores.items():
+        _, at, cta = flat.engines[number][0].partition("@")
+        found.append((f"tensor core{at}{cta}", spans))
     for row in rows:
         spans = [(s.start, s.end, f"pl-{s.state}", tile_letter(s.tile, s.step), s.tile) for s in row.spans]
         found.append((f"{row.pipe}[{row.stage}]", spans))

@@ -35,6 +35,41 @@ class Traits:
     promotion: bool = False
 
 
+#: Place of a CTA in its cluster, and the CTA ``cj`` further along its row or column.
+_ALONE = ["==", "ctas", 1]
+_M, _N = ["%", "cta", "cm"], ["//", "cta", "cm"]
+_ROW = ["+", _M, ["*", "cm", ["%", ["+", _N, "cj"], "cn"]]]
+_COLUMN = ["+", ["%", ["+", _M, "cj"], "cm"], ["*", "cm", _N]]
+
+
+def _multicast(number: int, loads: int) -> tuple[str, b.Node | list[Any]]:
+    """(CTAs that share a copy, the one that takes it): B goes along a column, everything else along a row."""
+    return ("cm", _COLUMN) if loads > 1 and number == loads - 1 else ("cn", _ROW)
+
+
+def _copies(number: int, loads: int, name: str) -> b.Node:
+    """The CTA's own part of a tile, sent to every CTA that shares it: one copy lands at several barriers."""
+    share, taker = _multicast(number, loads)
+    whole = ["max", 1, ["//", "X", loads]]
+    time = ["if", ["==", "cj", 0], ["max", 1, ["//", whole, share]], 0]
+
+    def copy(d: Any, **more: Any) -> b.Node:
+        return b.async_("tma", d, "ml.full", "wr", f"TMA {name}", "load.copy", **more)
+
+    return b.when(_ALONE, [copy(whole)], [b.loop("cj", share, [copy(time, of=taker)])])
+
+
+def _release(anchor: str, step: Any) -> list[b.Node]:
+    """Consumers give a stage back to every CTA that fills a part of it (sm90_pipeline.hpp:311-317)."""
+
+    def give(**more: Any) -> b.Node:
+        return b.arrive("ml.empty", "rel", anchor, step=step, **more)
+
+    row = b.loop("cj", "cn", [give(of=_ROW)])
+    column = b.loop("cj", ["-", "cm", 1], [give(of=_COLUMN)], 1)
+    return [b.when(_ALONE, [give()], [row, column])]
+
+
 def _load(traits: Traits) -> list[b.Node]:
     if traits.cp_async:
         body = [
@@ -47,13 +82,18 @@ def _load(traits: Traits) -> list[b.Node]:
     else:
         body = [
             b.wait("ml.empty", "wr", "pipe empty", "load.acquire"),
-            b.arrive("ml.full", "wr", "load.acquire", tx=traits.loads),
+            # Every part of the stage counts, wherever in the cluster it was loaded.
+            b.arrive(
+                "ml.full",
+                "wr",
+                "load.acquire",
+                tx=["+", *(_multicast(n, traits.loads)[0] for n in range(traits.loads))],
+            ),
         ]
         for number in range(traits.loads):
             name = "AB"[number] if traits.loads == 2 else str(number)
             body.append(b.busy("i", f"TMA {name}", anchor="load.copy"))
-            time = ["max", 1, ["//", "X", traits.loads]]
-            body.append(b.async_("tma", time, "ml.full", "wr", f"TMA {name}", "load.copy"))
+            body.append(_copies(number, traits.loads, name))
         body.append(b.advance("wr"))
     return body
 
@@ -69,7 +109,7 @@ def _promote(anchor: str) -> list[b.Node]:
 
 def _mma(traits: Traits, reads: str = "rd") -> list[b.Node]:
     """One output tile of the mainloop, tail included only as far as mma() goes."""
-    release = [b.arrive("ml.empty", "rel", "mma.release", step=["-", "t", "pro"]), b.advance("rel")]
+    release = [*_release("mma.release", ["-", "t", "pro"]), b.advance("rel")]
     head = [b.wait("ml.full", "cur", "pipe full", "mma.wait")]
     if traits.release == "half":
         body = [
@@ -106,9 +146,7 @@ def _mma_tail(state: str) -> list[b.Node]:
         b.copy_state("rel", state),
         b.advance("rel", last),
         b.wgwait(0, "MMA retire", "tail.retire"),
-        b.loop(
-            "x", "pro", [b.arrive("ml.empty", "rel", "tail.release", step=["+", last, "x"]), b.advance("rel")]
-        ),
+        b.loop("x", "pro", [*_release("tail.release", ["+", last, "x"]), b.advance("rel")]),
     ]
 
 
@@ -213,6 +251,8 @@ def sm90_program(mode: str, traits: Traits = Traits(), title: str = "") -> b.Nod
     consumers: Any = {"pingpong": 1, "cooperative": "W", "basic": 1}[mode]
     names = ["S", "K", "O", "L", "X", "M", "i", "NE", "EC", "ES", "SD", "SC"]
     names += ["W"] if mode == "cooperative" else []
+    # cp.async fills the CTA's own shared memory only.
+    names += [] if traits.cp_async else ["cm", "cn"]
     names += ["cpi"] if traits.cp_async else []
     names += ["P", "PD"] if traits.promotion else []
     knobs = [b.knob(name) for name in names] + [b.knob("lag", traits.lag)]
@@ -238,16 +278,21 @@ def sm90_program(mode: str, traits: Traits = Traits(), title: str = "") -> b.Nod
         ]
     per_tile = ["*", "M", consumers]
     lag = "lag" if traits.release == "after" else 1
-    issue: Any = ["+", "cpi", "X"] if traits.cp_async else ["max", "X", ["*", traits.loads, "i"]]
+    parts = [["max", 1, ["//", ["max", 1, ["//", "X", traits.loads]], _multicast(n, traits.loads)[0]]]
+             for n in range(traits.loads)]  # fmt: skip
+    moved = ["if", ["==", "ctas", 1], "X", ["+", *parts]]
+    issue: Any = ["+", "cpi", "X"] if traits.cp_async else ["max", moved, ["*", traits.loads, "i"]]
+    cluster = [["cm", 1], ["cn", 1]] if traits.cp_async else []
     kind = "PipelineAsync" if traits.cp_async else "PipelineTmaAsync"
     return b.program(
         f"sm90-{mode}",
         title or f"SM90 {mode}",
         schedule=mode,
         knobs=knobs,
-        let=[["pro", ["min", lag, "K"]]],
+        let=[["pro", ["min", lag, "K"]], *cluster, ["ctas", ["*", "cm", "cn"]]],
+        ctas="ctas",
         pipes=[
-            b.pipe("ml", kind, "S", 1, consumers, "mainloop"),
+            b.pipe("ml", kind, "S", 1, ["*", ["+", "cm", "cn", -1], consumers], "mainloop"),
             b.pipe("C", "PipelineTransactionAsync", "SC", 1, consumers, "C load"),
         ],
         bars=bars,
@@ -260,9 +305,9 @@ def sm90_program(mode: str, traits: Traits = Traits(), title: str = "") -> b.Nod
             {"name": "transfer", "value": issue},
             {
                 "name": "latency over the stages that can be ahead",
-                "value": ["cdiv", ["+", "L", "X"], ["max", 1, ["-", "S", lag]]],
+                "value": ["cdiv", ["+", "L", moved], ["max", 1, ["-", "S", lag]]],
             },
         ],
         memory=b.MEMORY,
-        least_stages=["+", lag, ["cdiv", ["+", "L", "X"], ["max", per_tile, issue]]],
+        least_stages=["+", lag, ["cdiv", ["+", "L", moved], ["max", per_tile, issue]]],
     )

@@ -46,7 +46,7 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     except InputError as error:
         return {**ctx, "problem": error.message}
     results = data.get("results") or {}
-    rows = pipeline.stage_rows(run, program)
+    rows = pipeline.stage_rows(run)
     ctx.update(
         program={"title": str(program["title"])},
         verdict=verdict_words(program, results) if results else "",
