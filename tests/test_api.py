@@ -288,3 +288,26 @@ def test_a_cubin_without_its_ptx_is_executed_as_machine_code(tmp_path: Path) -> 
     (run,) = [r for r in launch["runs"] if r["isa"] == "sass"]
     assert run["complete"]
     assert number({"runs": [run]}, "Sectors ÷ ideal")["value"] == 1
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
+def test_machine_code_runs_from_python_as_ptx_does(tmp_path: Path) -> None:
+    source = (
+        "__global__ void scale(float* y, float a) {\n"
+        "  int i = blockIdx.x * blockDim.x + threadIdx.x;\n  y[i] = a * y[i];\n}\n"
+    )
+    x = np.arange(128, dtype=np.float32)
+    made = [warpglass.run(source, grid=2, block=64, args=[x, 3.0], isa=isa) for isa in ("ptx", "sass")]
+    assert [r.isa for r in made] == ["ptx", "sass"]
+    for result in made:
+        assert result.complete
+        assert result.buffers[0] is not None
+        assert np.array_equal(result.buffers[0].array, 3 * x)
+
+
+def test_ptx_alone_has_no_machine_code(axpy: Path) -> None:
+    with pytest.raises(InputError, match="has no machine code"):
+        warpglass.run(axpy, isa="sass")
+    with pytest.raises(LaunchError, match="choose ptx or sass"):
+        warpglass.run(axpy, isa="both")

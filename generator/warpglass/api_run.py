@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpglass import ptx
+from warpglass import ptx, sass
+from warpglass.collect import CodeUnit
 from warpglass.errors import InputError, LaunchError
 from warpglass.inputs.sniff import sniff
 from warpglass.launchfile import resolve_launch, select_kernels
 from warpglass.launchparams import ParamInfo, describe_params, element_type
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place, read_argument
-from warpglass.machine import Argument, RunOptions, RunResult, execute
+from warpglass.machine import Argument, RunOptions, RunResult, execute, execute_sass
+from warpglass.machinecode import machine_code
+from warpglass.options import ReportOptions
 
 if TYPE_CHECKING:
     from warpglass.cuda import CudaSource
@@ -40,19 +43,29 @@ def run(
     cluster: Extents | None = None,
     cooperative: bool = False,
     arch: str | None = None,
+    isa: str = "ptx",
     options: RunOptions | None = None,
 ) -> RunResult:
     """Execute one launch of ``kernel`` and return what it left.
 
     ``source``: PTX or CUDA text (a str with a line break), a path of a file of either, or a parsed module.
+    ``isa="sass"`` executes machine code: of CUDA text, of a file of it, or of a cubin or listing.
     ``args``: values by position, or by name in the CUDA source, PTX name or position. A value is an array
     (a buffer, copied; the same array twice is one buffer), a number, bytes for a struct, a text as on the
     command line (``float[64]:iota``), or None for the default. ``result.buffers[i].array`` is argument
     ``i`` afterwards. Raises :class:`~warpglass.errors.WarpglassError` for input that does not fit; a
     kernel's own faults are findings.
     """
-    module, cuda_source = _module(source, arch)
-    chosen = select_kernels(module.functions, kernel)
+    if isa not in ("ptx", "sass"):
+        raise LaunchError(f"isa is {isa!r}; choose ptx or sass")
+    code: sass.Module | None = None
+    if isa == "sass":
+        unit = _unit(source, arch)
+        code, cuda_source = unit.sass, unit.source
+        chosen = select_kernels(unit.kernels, kernel)
+    else:
+        module, cuda_source = _module(source, arch)
+        chosen = select_kernels(module.functions, kernel)
     if len(chosen) != 1:
         names = ", ".join(f.name for f in chosen[:8])
         raise LaunchError(
@@ -71,7 +84,22 @@ def run(
     given = _given(infos, args)
     launch = replace(launch, args={**launch.args, **given}, cooperative=cooperative or launch.cooperative)
     chosen_options = options if options is not None else RunOptions(seed=seed, sample=False)
+    if code is not None:
+        return execute_sass(code, function, launch, chosen_options)
     return execute(module, function, launch, options=chosen_options)
+
+
+def _unit(source: str | Path | ptx.Module, arch: str | None) -> CodeUnit:
+    options = ReportOptions(arch=(arch,) if arch else ())
+    if isinstance(source, ptx.Module):
+        raise InputError("a PTX module has no machine code", hint="give CUDA source, a cubin or a listing")
+    if isinstance(source, str) and "\n" in source:
+        with tempfile.TemporaryDirectory(prefix="warpglass-") as scratch:
+            kind = sniff(source.encode("utf-8", "surrogatepass"), "source")
+            path = Path(scratch) / ("source.cu" if kind == "cuda" else "source.txt")
+            path.write_text(source, encoding="utf-8")
+            return machine_code(path, options)
+    return machine_code(Path(source), options)
 
 
 def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, CudaSource | None]:

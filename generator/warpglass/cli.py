@@ -202,6 +202,7 @@ def run(
     std: o.Std = None,
     nvcc_flag: o.NvccFlags = None,
     compile_commands: o.Commands = None,
+    isa: o.Isa = "auto",
     seed: o.Seed = 0,
     max_warp_instructions: o.MaxWarps = _DEFAULTS.max_warp_instructions,
     quiet: o.Quiet = False,
@@ -213,7 +214,7 @@ def run(
     options = o.make_options(
         kernel=kernel, grid=grid, block=block, cluster=cluster, shared_bytes=shared_bytes, arg=arg,
         launch=launch, arch=arch, include=include, define=define, std=std, nvcc_flag=nvcc_flag,
-        compile_commands=compile_commands, seed=seed, max_warp_instructions=max_warp_instructions,
+        compile_commands=compile_commands, isa=isa, seed=seed, max_warp_instructions=max_warp_instructions,
         value_budget=0,
     )  # fmt: skip
     raise typer.Exit(run_file(source, options, dump or (), json, _level(quiet, verbose)))

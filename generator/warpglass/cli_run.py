@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,14 @@ from warpglass.options import ReportOptions
 if TYPE_CHECKING:
     from warpglass.cuda import CudaSource
     from warpglass.machine.result import Buffer, RunResult
-    from warpglass.ptx import Module
+    from warpglass.machine.runoptions import RunOptions
+    from warpglass.ptx import Function, Module
 
 __all__ = ["run_file"]
+
+_MACHINE_CODE = frozenset(
+    ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass")
+)
 
 
 def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str | None, shell: Shell) -> int:
@@ -39,10 +45,11 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
             raise UsageError(f"there is no folder {target.parent}")
     refuse_inputs(outputs(*wanted.values(), json), [path, *options.files()])
     with shell.working("run") as progress:
-        module, source = _module(path, options, progress)
-        text = None if source is not None else module.text
+        ready = (
+            _machine(path, options) if _wants_machine_code(path, options) else _ptx(path, options, progress)
+        )
         planned = plan_launches(
-            module.functions, options, source, text=text, name=path.name, folder=folder_of(path)
+            ready.kernels, options, ready.source, text=ready.text, name=path.name, folder=folder_of(path)
         )
         if len(planned) != 1:
             names = ", ".join(demangled(item.function.name).bare for item in planned[:12])
@@ -51,14 +58,14 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         for note in plan.notes:
             shell.note(note)
         progress(demangled(plan.function.name).bare)
-        result = _execute(module, plan, options)
+        result = ready.execute(plan, _limits(options))
     named = {buffer.name: buffer for buffer in result.buffers if buffer is not None}
     for name, target in wanted.items():
         _write_array(_find(named, result, name), target)
     if json is not None:
         write_json(_as_json(result), json)
     if json != "-":
-        _tell(result, named, _places(module, path.name) if source is not None else {}, shell)
+        _tell(result, named, ready.places, shell)
         for name, target in wanted.items():
             shell.say(f"{name} -> {target}")
     if not result.complete and result.stopped is not None:
@@ -74,6 +81,50 @@ def _dump(text: str) -> tuple[str, Path]:
     return name, target
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """Code to execute: its kernels, where their launches may be written, and how to run one.
+
+    ``places`` leads from lines of the code to the CUDA source, as far as that is known.
+    """
+
+    kernels: Sequence[Function]
+    source: CudaSource | None
+    text: str | None
+    places: Mapping[int, str]
+    execute: Callable[[PlannedLaunch, RunOptions], RunResult]
+
+
+def _wants_machine_code(path: Path, options: ReportOptions) -> bool:
+    if options.isa != "auto":
+        return options.isa == "sass"
+    return is_folder(path) or read_kind(path) in _MACHINE_CODE
+
+
+def _machine(path: Path, options: ReportOptions) -> _Ready:
+    from warpglass.machine import execute_sass
+    from warpglass.machinecode import machine_code
+
+    unit = machine_code(path, options)
+    code = unit.sass
+    assert code is not None
+    return _Ready(
+        unit.kernels, unit.source, unit.ptx_text if unit.source is None else None, {},
+        lambda plan, limits: execute_sass(code, plan.function, plan.launch, limits),
+    )  # fmt: skip
+
+
+def _ptx(path: Path, options: ReportOptions, progress: Any) -> _Ready:
+    from warpglass.machine import execute
+
+    module, source = _module(path, options, progress)
+    return _Ready(
+        module.functions, source, None if source is not None else module.text,
+        _places(module, path.name) if source is not None else {},
+        lambda plan, limits: execute(module, plan.function, plan.launch, options=limits),
+    )  # fmt: skip
+
+
 def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, CudaSource | None]:
     from warpglass import cuda, ptx
 
@@ -81,7 +132,7 @@ def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, 
     if kind == "ptx":
         return ptx.load(path), None
     if kind != "cuda":
-        raise InputError(f"{path.name} is {kind}: run executes PTX and CUDA sources")
+        raise InputError(f"{path.name} is {kind}: run executes CUDA sources, PTX and machine code")
     source = cuda.load(path, options.defines)
     arch = compile_archs(source, options, path.parent)[0]
     progress(f"nvcc, {arch}")
@@ -97,18 +148,16 @@ def _module(path: Path, options: ReportOptions, progress: Any) -> tuple[Module, 
     return ptx.parse(compiled.ptx), source
 
 
-def _execute(module: Module, plan: PlannedLaunch, options: ReportOptions) -> RunResult:
-    from warpglass.machine import execute
+def _limits(options: ReportOptions) -> RunOptions:
     from warpglass.machine.runoptions import RunOptions
 
-    limits = RunOptions(
+    return RunOptions(
         seed=options.seed,
         max_warp_instructions=options.max_warp_instructions,
         trace_blocks=(),
         value_budget=0,
         sample=False,
     )
-    return execute(module, plan.function, plan.launch, options=limits)
 
 
 def _find(named: Mapping[str, Buffer], result: RunResult, name: str) -> Buffer:
