@@ -24,6 +24,13 @@ if play == "application":
     print("app: cannot open weights.bin")
     print("==ERROR== The application returned an error code (7).")
     sys.exit(7)
+if play == "late":
+    shutil.copyfile(os.environ["STANDIN_REPORT"], f"{out}.ncu-rep")
+    print("==ERROR== The application returned an error code (11).")
+    sys.exit(11)
+if play == "busy":
+    print("==ERROR== Profiling failed because a driver resource was unavailable.")
+    sys.exit(1)
 if play == "strange":
     print("==ERROR== Something else happened")
     sys.exit(9)

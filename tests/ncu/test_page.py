@@ -17,6 +17,7 @@ from warpglass.options import ReportOptions
 from warpglass.profiles import add_predictions, read_profiles, with_measured_archs
 from warpglass.report.measured import rule_text, short_path
 from warpglass.report.measured_view import scaled
+from warpglass.report.measured_words import failed_rules, ranked_rules
 from warpglass.report.model import Report
 from warpglass.report.pack import pack_page, pack_report, unpack_page
 
@@ -211,9 +212,31 @@ def test_units_scale_for_people(value: object, unit: str, text: tuple[str, str])
     assert scaled(value, unit) == text
 
 
+def test_rules_that_failed_are_no_advice() -> None:
+    def message(severity: str, text: str) -> dict[str, object]:
+        return {"severity": severity, "title": "", "text": text, "speedup": None, "scope": None, "focus": []}
+
+    told = {
+        "A": [
+            message("error", "Required metric x__y could not be found."),
+            message("error", "f raised\nS.py:8"),
+        ],
+        "B": [message("error", "float division\nS.py:9")],
+        "C": [message("warning", "slow")],
+    }
+    rules = [{"name": name, "section": "S", "markers": [], "messages": said} for name, said in told.items()]
+    launch = {"measured": {"rules": rules}}
+    assert [rule["rule"] for rule in ranked_rules(launch)] == ["C"]
+    assert failed_rules(launch) == [("A", "not collected: x__y"), ("B", "float division")]
+
+
 def test_small_things() -> None:
     assert short_path("C:\\Users\\me\\a.cu") == "a.cu"
     assert short_path("/a/b/c.cu") == "c.cu"
+    assert rule_text("a\n/root/My Documents/S.py:7 and C:\\Users\\me\\k.cu, 3 / 4 of L1/TEX") == (
+        "a\nS.py:7 and k.cu, 3 / 4 of L1/TEX"
+    )
+    assert rule_text("https://docs.nvidia.com/cuda/x.html") == "https://docs.nvidia.com/cuda/x.html"
     assert rule_text("x @url:docs:https://a.b/c@ y @section:Id:Label@") == "x docs y Label"
 
 

@@ -65,6 +65,8 @@ def test_profile_makes_a_page_and_keeps_the_report(standin: Path) -> None:
             "ToolchainError",
             ("ERR_NVGPUCTRPERM", "SYS_ADMIN", "NVreg_RestrictProfilingToAdminUsers=0"),
         ),
+        ("busy", "ToolchainError", ("in use", "dcgmi")),
+        ("late", "InputError", ("failed with 11", "--keep")),
         ("driver", "ToolchainError", ("driver do not fit", "nvidia-smi")),
         ("nothing", "InputError", ("no kernels were profiled", "NVTX")),
         ("silent", "InputError", ("no kernels were profiled",)),
@@ -81,6 +83,21 @@ def test_every_failure_is_explained(
     assert type(raised.value).__name__ == kind
     for word in words:
         assert word in str(raised.value)
+
+
+def test_a_late_failure_keeps_what_was_measured(standin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STANDIN_PLAYS", "late")
+    kept = standin / "kept.ncu-rep"
+    assert run("profile", "-o", str(standin / "page.html"), "--keep", str(kept), "--", "./app") == 2
+    assert kept.read_bytes() == small_report()
+    assert not (standin / "page.html").exists()
+
+
+def test_nvtx_paths_are_asked_for_as_ranges_of_both_kinds() -> None:
+    made = command(ProfileRequest(("./app",), nvtx=("a@outer/inner", "step/", "*/loop]")), Path("out"))
+    includes = [made[i + 1] for i, arg in enumerate(made) if arg == "--nvtx-include"]
+    assert includes == ["a@outer/inner", "a@outer/inner/", "step/", "*/loop]"]
+    assert made[made.index("--nvtx-include") - 1] == "--nvtx"
 
 
 def test_python_collects_what_it_asserts(standin: Path) -> None:

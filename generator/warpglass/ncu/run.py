@@ -95,7 +95,8 @@ def command(request: ProfileRequest, output: Path, ncu: Path | str = "ncu") -> l
         for path in request.nvtx:
             # A trailing slash means push/pop ranges, none start/end ranges; the filters are alternatives.
             args += ["--nvtx-include", path]
-            if not path.endswith("/"):
+            # "]" ends a quantified push/pop path already.
+            if not path.endswith(("/", "]")):
                 args += ["--nvtx-include", f"{path}/"]
     if request.kernel is not None:
         args += ["--kernel-name", request.kernel]
@@ -110,7 +111,8 @@ the GPU's counters are reserved to administrators on this machine. Either
     (docker run --gpus all --cap-add=SYS_ADMIN …;
     in Kubernetes securityContext.capabilities.add: [SYS_ADMIN]), or
     open them to everybody: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` into
-    /etc/modprobe.d/nvidia-profiling.conf on the host, and reload the driver or reboot"""
+    /etc/modprobe.d/nvidia-profiling.conf on the host, and reload the driver or reboot
+    (on Windows and WSL: NVIDIA Control Panel, Developer, Manage GPU Performance Counters)"""
 
 
 def explain(result: ToolResult, wrote: bool) -> WarpglassError | None:
@@ -130,6 +132,11 @@ def explain(result: ToolResult, wrote: bool) -> WarpglassError | None:
             hint="use the ncu of a CUDA release that the driver supports (nvidia-smi shows the newest), "
             "or update the driver; GPUs before Volta need ncu 2019 or nvprof",
         )
+    if re.search(r"driver resource was unavailable|[Aa]nother (?:profiler|tool) is", output):
+        return ToolchainError(
+            "the GPU's counters are in use: another tool profiles or monitors this GPU",
+            hint="pause it (dcgmi profile --pause, other profilers, debuggers), then run this again",
+        )
     if "No kernels were profiled" in output or (result.returncode == 0 and not wrote):
         return InputError(
             "no kernels were profiled",
@@ -144,7 +151,8 @@ def explain(result: ToolResult, wrote: bool) -> WarpglassError | None:
         tail = said[-600:].strip()
         return InputError(
             f"the application failed{code}" + (f"; it said:\n{tail}" if tail else ""),
-            hint="run it without the profiler first: it must end with 0",
+            hint="run it without the profiler first: it must end with 0"
+            + ("; --keep FILE.ncu-rep keeps what was measured before it failed" if wrote else ""),
         )
     if result.returncode != 0:
         errors = [_plain(line) for line in output.splitlines() if line.startswith("==ERROR==")]
@@ -173,13 +181,14 @@ def run_profiler(
         result = run_tool(args, timeout=timeout, memory=_ADDRESS_SPACE)
         written = next((p for p in (place.with_suffix(_SUFFIX), place) if p.is_file()), None)
         problem = explain(result, written is not None)
-        if problem is not None:
-            raise problem
-        if written is None:  # explain() has covered it; for the type checker
-            raise InputError("no kernels were profiled")
-        content = written.read_bytes()
-    if keep is not None:
+        content = written.read_bytes() if written is not None else None
+    if keep is not None and content is not None:
+        # Also where the application failed: what was measured before may have taken hours.
         write_file(keep, content)
+    if problem is not None:
+        raise problem
+    if content is None:  # explain() has covered it; for the type checker
+        raise InputError("no kernels were profiled")
     return content, args, result
 
 

@@ -37,13 +37,19 @@ Json = dict[str, Any]
 #: Names longer than this (template parameters in full) are cut in the page; the JSON too, to stay small.
 _MAX_NAME = 4000
 _MARKUP = re.compile(r"@(?:section|url|metric|link|source)\s*:([^:@]*)(?::([^@]*))?@")
+#: An absolute path of any system in a text (a rule that fails tells where its file lies); folders may hold
+#: blanks. Addresses (``https://…``) and fractions are no paths.
+_PATH = re.compile(
+    r"""(?<![\w.:/\\-])(?:/|[A-Za-z]:[/\\])[^\s/\\:"'<>|]+[/\\]"""
+    r"""(?:[^\s/\\:"'<>|,]+(?: [^\s/\\:"'<>|,]+){0,4}[/\\]){0,64}([^\s/\\:"'<>|,]+)"""
+)
 _MAX_BARS = 40
 #: Metrics whose value identifies a machine or a moment.
 _PRIVATE = re.compile(r"uuid|pci_(?:bus|device|domain|sub)|profiler__timestamp", re.IGNORECASE)
 
 
 def rule_text(text: str) -> str:
-    """A rule's text without the profiler's link marks: ``@section:Id:Label@`` is its label."""
+    """A rule's text without the profiler's link marks (``@section:Id:Label@`` is its label) and folders."""
 
     def shown(match: re.Match[str]) -> str:
         first, second = match[1], match[2]
@@ -51,7 +57,7 @@ def rule_text(text: str) -> str:
             return first
         return first if "//" in second else second
 
-    return _MARKUP.sub(shown, text)
+    return _PATH.sub(r"\1", _MARKUP.sub(shown, text))
 
 
 def short_path(path: str) -> str:

@@ -9,7 +9,15 @@ from typing import Any
 from warpglass.report.measured import measured_value
 from warpglass.report.measured_view import Measured
 
-__all__ = ["STALL", "measured_sections", "measured_tiles", "ranked_rules", "stall_shares", "verdict_text"]
+__all__ = [
+    "STALL",
+    "failed_rules",
+    "measured_sections",
+    "measured_tiles",
+    "ranked_rules",
+    "stall_shares",
+    "verdict_text",
+]
 
 Json = Mapping[str, Any]
 
@@ -58,16 +66,38 @@ def verdict_text(report: Json, launch: Json) -> str | None:
 
 
 def ranked_rules(launch: Json) -> list[dict[str, Any]]:
-    """Every message of the launch's rules: estimated gain first, then severity, in the report's order."""
+    """Messages of the launch's rules: estimated gain first, then severity, in the report's order.
+
+    Those of rules that could not be evaluated are in :func:`failed_rules`: they say nothing of the kernel.
+    """
     measured = launch.get("measured") or {}
-    order = {"error": 0, "warning": 1, "optimization": 2, "info": 3, "ok": 4, "none": 5}
+    order = {"warning": 1, "optimization": 2, "info": 3, "ok": 4, "none": 5}
     out = []
     for rule in measured.get("rules") or []:
         for message in rule["messages"]:
+            if message["severity"] == "error" and not message["speedup"]:
+                continue
             out.append(
                 {**message, "rule": rule["name"], "section": rule["section"], "markers": rule["markers"]}
             )
     out.sort(key=lambda m: (-(m["speedup"] or 0), order.get(m["severity"], 3)))
+    return out
+
+
+def failed_rules(launch: Json) -> list[tuple[str, str]]:
+    """(rule, why the profiler could not evaluate it): the metrics that it missed, else its first words."""
+    out = []
+    for rule in (launch.get("measured") or {}).get("rules") or []:
+        texts = [
+            m["text"].split("\n")[0]
+            for m in rule["messages"]
+            if m["severity"] == "error" and not m["speedup"]
+        ]
+        missing = [found[1] for text in texts if (found := re.match(r"Required metric (\S+) ", text))]
+        if missing:
+            out.append((rule["name"], f"not collected: {', '.join(missing)}"))
+        elif texts:
+            out.append((rule["name"], texts[0]))
     return out
 
 

@@ -13,7 +13,7 @@ from warpglass.report.hot_spots import hot_lines, hot_spots
 from warpglass.report.measured_curves import measured_curve_svg
 from warpglass.report.measured_svg import roofline_svg, spark_svg
 from warpglass.report.measured_view import Measured, scaled
-from warpglass.report.measured_words import STALL, ranked_rules, stall_shares
+from warpglass.report.measured_words import STALL, failed_rules, ranked_rules, stall_shares
 from warpglass.report.memory_chart_svg import memory_chart_svg
 
 TITLE = "Profile"
@@ -65,6 +65,7 @@ def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]
         "call_stack": data["call_stack"],
         "sections": [s for s in sections if s is not None],
         "rules": [_rule(report, index, rule) for rule in ranked_rules(launch)],
+        "failed": failed_rules(launch),
         "stalls": _stalls(report, launch, measured),
         "lines": hot_lines(report, index, launch),
         "occupancy": _occupancy(measured, data["occupancy"]),
