@@ -368,3 +368,25 @@ def test_labels_of_curves_stay_short_and_name_one_pair_of_numbers() -> None:
     assert "</title>BF16 tensor and 2 more</text>" in drawn
     assert "FP16 tensor, FP32 sum; FP16 tensor, FP16 sum</title>" in drawn
     assert "attainable: 16,587 at 10.5" in drawn
+
+
+def test_more_curves_than_colours_differ_by_their_dashes() -> None:
+    curves = [{"name": f"roof {i}", "x": [1, 10], "y": [i + 1, i + 2], "main": i == 7} for i in range(8)]
+    points = [{"name": "attainable", "x": 2, "y": 3}, {"name": "achieved", "x": 2, "y": 1}]
+    block = {"type": "lines", "series": curves, "points": points}
+    lines = [d["line"] for d in plots.lines_spec(block)["data"] if d["mode"] == "lines"]
+    assert len({(line["color"], line["dash"]) for line in lines}) == 8
+    assert [line["width"] for line in lines] == [2] * 7 + [4]
+    symbols = [d["marker"]["symbol"] for d in plots.lines_spec(block)["data"] if d["mode"] == "markers"]
+    assert symbols == ["circle", "diamond"]
+    drawn = plots.lines_svg(block)
+    assert drawn.count("stroke-dasharray") == 2
+    assert (drawn.count("<circle"), drawn.count('class="s2" d="M')) == (1, 1)
+
+
+def test_formulas_are_no_emphasis() -> None:
+    from warpglass.report.prose import markdown_html
+
+    html = str(markdown_html("Problem: gemm. `flops = 2*batch*m*n*k`. Source: M\\*N\\*K multiply-adds."))
+    assert "<em>" not in html
+    assert "2*batch*m*n*k" in html

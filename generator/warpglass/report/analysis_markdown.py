@@ -29,8 +29,9 @@ def _launch(report: Mapping[str, Any], section: str, index: int) -> Any:
 def _time(report: Mapping[str, Any], index: int) -> str:
     """The time and who took it, or what would give one."""
     for block in (_launch(report, "roofline", index) or {}).get("blocks") or []:
-        if block.get("type") == "markdown" and str(block.get("text")).startswith("Time:"):
-            return text(block["text"])
+        for one in block.get("numbers") or []:
+            if one.get("name") == "Time" and one.get("value") is not None:
+                return text(f"Time: {view.num(one['value'])} ms ({one['evidence']}; {one['rule']})")
     return "Time: unknown; --time-ms, a profiler report or warpglass bench would give it"
 
 

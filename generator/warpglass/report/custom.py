@@ -8,7 +8,7 @@ A section's ``data`` is ``{"blocks": [block]}``; a block is one of::
     {"type": "code", "language", "text", "caption"?}
     {"type": "bars", "caption", "items": [{"label", "value"}], "unit"?, "evidence"?}
     {"type": "chart", "caption", "figure": {"data", "layout"}, "items"?, "evidence"?}   # Plotly
-    {"type": "lines", "caption", "series": [{"name", "x", "y"}], "points"?: [{"name", "x", "y"}],
+    {"type": "lines", "caption", "series": [{"name", "x", "y", "main"?}], "points"?: [{"name", "x", "y"}],
      "x_title"?, "y_title"?, "log"?, "evidence"?}
 """
 

@@ -203,11 +203,11 @@ def _roofline(roof: Roofline, subject: Subject | Measurement) -> list[Json]:
         roof.attained,
     ]
     blocks: list[Json] = [{"type": "numbers", "numbers": [n.to_json() for n in numbers]}]
-    if subject.time_ms is not None:
-        blocks.append(words(f"Time: {subject.time_ms:g} ms (measured; {subject.time_origin})."))
     if subject.problem is not None:
         p = subject.problem
-        blocks.append(words(f"Problem: {p.text}. {p.rule}. Source: {p.source}."))
+        # Stars of formulas are no Markdown.
+        source = p.source.replace("*", "\\*")
+        blocks.append(words(f"Problem: {p.text}. `{p.rule}`. Source: {source}."))
     if subject.expected is not None:
         value = roof.attained.value
         said = "unknown without a time" if value is None else f"{value:.3g} %"
@@ -267,6 +267,7 @@ def _figure(roof: Roofline) -> Json:
         series.append(
             {
                 "name": peak.label,
+                "main": peak.precision == roof.main,
                 "x": [left, ridge, right],
                 "y": [left * bandwidth, peak.tflops * 1e3, peak.tflops * 1e3],
             }

@@ -102,7 +102,8 @@ def loop_blocks(found: Diagnosis) -> list[Json]:
         ]
         blocks.append(
             table(
-                "Stalls that could be tighter, in CuAssembler's notation",
+                f"Stalls that could be tighter: {len(found.tight)} instructions, "
+                f"{sum(t.saved for t in found.tight)} cycles; in CuAssembler's notation",
                 ("instruction", "why", "cycles saved", "now", "could be"),
                 rows2,
                 "modelled",

@@ -14,6 +14,11 @@ from warpglass.report.view import num
 __all__ = ["lines_spec", "lines_svg"]
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 16.0, 14.0, 40.0
+#: Colours of series; after the last one they start again with another dash (Plotly's name, SVG's lengths).
+_COLOURS = 6
+_DASHES = (("solid", ""), ("dash", "7 4"), ("dot", "2 3"))
+#: Shapes of the first and the second marked point.
+_SYMBOLS = ("circle", "diamond")
 _MOST_SERIES = 24
 _MOST_LABEL = 30
 
@@ -79,6 +84,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
                 f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
                 f"{escape(visible(str(title)))}</text>"
             )
+    bold = _bold(block)
     ends: dict[float, list[str]] = {}
     for name, pairs in curves:
         if pairs and name and len(curves) > 1:
@@ -88,8 +94,13 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
             f"{'M' if i == 0 else 'L'}{px:.1f} {py:.1f}"
             for i, (px, py) in enumerate(place(*p) for p in pairs)
         )
-        kind = index % 6 + 1
-        parts.append(f'<path class="roof k{kind}" d="{path}"><title>{escape(visible(name))}</title></path>')
+        dash = _DASHES[index // _COLOURS % len(_DASHES)][1]
+        style = f' stroke-dasharray="{dash}"' if dash else ""
+        style += ' style="stroke-width:4"' if index in bold else ""
+        parts.append(
+            f'<path class="roof k{index % _COLOURS + 1}" d="{path}"{style}>'
+            f"<title>{escape(visible(name))}</title></path>"
+        )
         names = ends.pop(round(place(*pairs[-1])[1]), []) if pairs else []
         if names:
             # Curves that end at one height share a label.
@@ -98,17 +109,31 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
                 f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">'
                 f"<title>{escape(visible('; '.join(names)))}</title>{escape(visible(_joint(names)))}</text>"
             )
-    for name, x, y in marks:
+    for number, (name, x, y) in enumerate(marks):
         px, py = place(x, y)
         anchor = "end" if px > width * 0.6 else "start"
         dx = -8 if anchor == "end" else 8
         # Two numbers with thousands separators in one bracket read as three or four.
         text = f"{name}: {num(y)} at {num(x)}" if name else f"{num(y)} at {num(x)}"
         parts.append(
-            f'<circle class="s2" cx="{px:.1f}" cy="{py:.1f}" r="5"/><text class="v mark" x="{px + dx:.1f}" '
+            f'{_mark(number, px, py)}<text class="v mark" x="{px + dx:.1f}" '
             f'y="{py + 16:.1f}" text-anchor="{anchor}">{escape(visible(text))}</text>'
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
+
+
+def _bold(block: Mapping[str, Any]) -> set[int]:
+    """Series that the figure is about."""
+    listed = (block.get("series") or [])[:_MOST_SERIES]
+    return {i for i, one in enumerate(listed) if one.get("main") is True}
+
+
+def _mark(number: int, x: float, y: float) -> str:
+    """A marked point; its shape tells the second from the first where colours do not."""
+    if _SYMBOLS[number % len(_SYMBOLS)] == "circle":
+        return f'<circle class="s2" cx="{x:.1f}" cy="{y:.1f}" r="5"/>'
+    corners = ((x - 6, y), (x, y - 6), (x + 6, y), (x, y + 6))
+    return f'<path class="s2" d="M{"L".join(f"{a:.1f} {b:.1f}" for a, b in corners)}Z"/>'
 
 
 def _joint(names: Sequence[str]) -> str:
@@ -157,6 +182,7 @@ def lines_spec(block: Mapping[str, Any]) -> dict[str, Any]:
     """The Plotly figure of the same block."""
     kind = "log" if block.get("log") else "linear"
     data: list[dict[str, Any]] = []
+    bold = _bold(block)
     for index, (name, pairs) in enumerate(_points(block)):
         data.append(
             {
@@ -165,10 +191,14 @@ def lines_spec(block: Mapping[str, Any]) -> dict[str, Any]:
                 "name": name,
                 "x": [x for x, _ in pairs],
                 "y": [y for _, y in pairs],
-                "line": {"color": f"$series-{index % 6 + 1}"},
+                "line": {
+                    "color": f"$series-{index % _COLOURS + 1}",
+                    "dash": _DASHES[index // _COLOURS % len(_DASHES)][0],
+                    "width": 4 if index in bold else 2,
+                },
             }
         )
-    for point in block.get("points") or []:
+    for number, point in enumerate(block.get("points") or []):
         data.append(
             {
                 "type": "scatter",
@@ -176,7 +206,7 @@ def lines_spec(block: Mapping[str, Any]) -> dict[str, Any]:
                 "name": str(point.get("name") or "here"),
                 "x": [point.get("x")],
                 "y": [point.get("y")],
-                "marker": {"size": 11, "color": "$series-2"},
+                "marker": {"size": 11, "color": "$series-2", "symbol": _SYMBOLS[number % len(_SYMBOLS)]},
             }
         )
     axes = {
