@@ -12,7 +12,7 @@ import pytest
 from ncu.writer import small_report
 from warpglass import ncu
 from warpglass.cli import app
-from warpglass.errors import ToolchainError, UsageError, WarpglassError
+from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassError
 from warpglass.ncu.factories import dram, executed, l1tex, launch, stalls, tensor
 from warpglass.ncu.run import ProfileRequest, command
 
@@ -88,7 +88,8 @@ def test_every_failure_is_explained(
 def test_a_late_failure_keeps_what_was_measured(standin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDIN_PLAYS", "late")
     kept = standin / "kept.ncu-rep"
-    assert run("profile", "-o", str(standin / "page.html"), "--keep", str(kept), "--", "./app") == 2
+    with pytest.raises(InputError, match="failed with 11"):
+        run("profile", "-o", str(standin / "page.html"), "--keep", str(kept), "--", "./app")
     assert kept.read_bytes() == small_report()
     assert not (standin / "page.html").exists()
 
