@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from machine.kernelkit import HEAD, REGISTERS, text
-from warpglass import ptx, run
+from warpglass import make_report, ptx, run
 from warpglass.machine import RunOptions, RunResult
 from warpglass.machine.ptx_affine import why_not_affine
+from warpglass.options import ReportOptions
 
 TILES = f"""{HEAD}
 .visible .entry k(.param .u32 w, .param .u32 h, .param .u64 .ptr .global in, .param .u64 .ptr .global out)
@@ -82,6 +85,40 @@ done:
     assert result.counters["requests"][store] == warps
     assert result.counters["thread_executed"][store] == n
     assert result.counters["sectors"][store] == -(-n * 4 // 32)
+
+
+FOOTPRINTS = {
+    "disjoint": "ld.global.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6; ret;",
+    "one element on": "ld.global.u32 %r6, [%rd2+4]; st.global.u32 [%rd2], %r6; ret;",
+    "the same for all": "mul.wide.u32 %rd5, %r4, 4; add.s64 %rd6, %rd1, %rd5; "
+    "ld.global.u32 %r6, [%rd6]; ret;",
+    "every other sector": "shl.b32 %r6, %r1, 4; cvt.u64.u32 %rd5, %r6; add.s64 %rd6, %rd1, %rd5; "
+    "st.global.u32 [%rd6], %r6; ret;",
+}
+
+
+@pytest.mark.parametrize("name", FOOTPRINTS)
+def test_sectors_of_buffers_are_those_of_all_blocks(name: str) -> None:
+    source = text(FOOTPRINTS[name])
+    full = run(source, grid=(40, 50), block=64, options=RunOptions(sample=False))
+    full_line = run(source, grid=2000, block=64, options=RunOptions(sample=False))
+    options = RunOptions(max_warp_instructions=10_000)
+    for whole, grid in ((full, (40, 50)), (full_line, (2000, 1))):
+        sampled = run(source, grid=grid, block=64, options=options)
+        assert whole.scaled is None
+        assert sampled.scaled is not None
+        assert sampled.buffers[0] is not None
+        assert whole.buffers[0] is not None
+        assert sampled.buffers[0].sectors == whole.buffers[0].sectors
+        assert sampled.blocks_counted == whole.blocks_counted == 2000
+
+
+def test_a_large_copy_is_bound_by_memory(tmp_path: Path) -> None:
+    path = tmp_path / "copy.ptx"
+    path.write_text(text("ld.global.u32 %r6, [%rd2]; st.global.u32 [%rd2], %r6; ret;"))
+    data = make_report([path], ReportOptions(grid=(1 << 21, 1, 1), block=(256, 1, 1))).data
+    (verdict,) = next(s for s in data["sections"] if s["id"] == "verdict")["data"]["launches"]
+    assert verdict["text"].startswith("Memory-bound: device memory takes longest")
 
 
 def test_blocks_to_trace_are_executed_beside_the_classes() -> None:

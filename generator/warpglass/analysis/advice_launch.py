@@ -246,7 +246,7 @@ def barriers(case: Case) -> Iterator[Advice]:
     if chain is None or not number or not chain.cycles:
         return
     share = chain.parts["barrier"] / chain.cycles
-    warps = case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_executed)
+    warps = case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_counted)
     each = number / max(1, warps)
     idle = [loop for loop in case.loops if loop.barriers and not loop.shared_stores and not loop.shared_loads]
     if not idle and (share < 0.25 or each < 4):

@@ -234,7 +234,7 @@ def _latency_without(case: Case, saved: dict[int, float]) -> dict[str, float]:
     if chain is None or "latency" not in case.model.cycles:
         return {}
     executed = case.subject.result.counters["warp_executed"]
-    warps = max(1, case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_executed))
+    warps = max(1, case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_counted))
     spared = sum(int(executed[pc]) / warps * each for pc, each in saved.items())
     spared = min(spared, 0.9 * chain.parts["memory"])
     return {"latency": case.model.cycles["latency"] * (1 - spared / max(chain.cycles, 1.0))}
@@ -356,7 +356,7 @@ def _private(case: Case, row: AccessRow) -> tuple[int, float] | None:
     if row.space == "shared":
         return None
     addresses = round(distinct_atomics(case.subject, row))
-    block = row.lanes * row.requests / max(1, case.subject.result.blocks_executed)
+    block = row.lanes * row.requests / max(1, case.subject.result.blocks_counted)
     if not addresses or 4 * addresses > _PRIVATE_BYTES or 2 * addresses > block:
         return None
     # The copies' own atomics go to shared memory, which is some ten times as fast on one address.
@@ -377,7 +377,7 @@ def spills(case: Case) -> Iterator[Advice]:
         (stores + loads)
         // 4
         * 4
-        * max(1, case.subject.result.blocks_executed)
+        * max(1, case.subject.result.blocks_counted)
         * case.subject.launch.warps_per_block,
     )
     model = case.model

@@ -197,12 +197,12 @@ def shuffles(case: Case) -> Iterator[Advice]:
     """A tree through shared memory in which ever fewer lanes work, with a barrier on each level."""
     model, chain = case.model, case.model.chain
     barriers = sum(times for _, times in case.executed(frozenset({"barrier"})))
-    warps = case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_executed)
+    warps = case.subject.launch.warps_per_block * max(1, case.subject.result.blocks_counted)
     each = barriers / max(1, warps)
     loads = [row for row in case.rows if row.space == "shared" and row.operation == "load"]
     if chain is None or not chain.cycles or each < 4 or not loads:
         return
-    threads = case.subject.launch.threads_per_block * max(1, case.subject.result.blocks_executed)
+    threads = case.subject.launch.threads_per_block * max(1, case.subject.result.blocks_counted)
     lanes = sum(row.lanes * row.requests for row in loads) / threads
     # A tree over n threads makes n - 1 sums: two values read for each, at less than half of the barriers.
     if lanes > 0.6 * each:

@@ -37,6 +37,8 @@ LABELS: Mapping[str, str] = {
     "atomics": "atomics on the same address",
     "latency": "latency of dependent instructions",
 }
+#: Registers that the assembler adds to those that hold values: addresses in halves, the stack's end.
+_ADDRESSING = 8
 _PIPES = {
     "fpu": ("fp32", "fp32"),
     "half": ("fp16", "fp16x2_results"),
@@ -134,7 +136,7 @@ def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
         and row.operation == "load"
         and not past.search(subject.listing.rows[row.pc].opcode)
     ]
-    requested = sum(row.sectors or 0 for row in loads) / max(1, subject.result.blocks_executed)
+    requested = sum(row.sectors or 0 for row in loads) / max(1, subject.result.blocks_counted)
     trace = next((t for t in subject.result.traces if t.accesses is not None), None)
     if not requested or trace is None or trace.accesses is None or not trace.accesses.complete:
         return 0.0
@@ -156,8 +158,14 @@ def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
 
 
 def occupancy_blocks(subject: Subject) -> int:
-    """Resident blocks of an SM, at least 1."""
+    """Resident blocks of an SM, at least 1.
+
+    Where no compiler said how many registers there are, PTX's highest count of live ones stands for them.
+    """
     found = subject.occupancy()
+    if found is None:
+        live = max((n for n in subject.listing.live if n is not None), default=32)
+        found = subject.with_registers(min(255, live + _ADDRESSING)).occupancy()
     return max(1, found.blocks if found is not None else 1)
 
 
@@ -238,7 +246,7 @@ def _spread(
 ) -> Model:
     """From sums over the grid to cycles of the busiest SM."""
     blocks, sms, resident = max(1, subject.launch.blocks), subject.sms, occupancy_blocks(subject)
-    executed = max(1, subject.result.blocks_executed)
+    executed = max(1, subject.result.blocks_counted)
     # A default grid says nothing about the real one: a GPU filled eight times stands for it.
     stands_for = 8 * sms * resident if not subject.grid_given else blocks
     factor = stands_for / executed

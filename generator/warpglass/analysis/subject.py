@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from warpglass import sass
@@ -85,6 +85,10 @@ class Subject:
         """Theoretical occupancy, or None where the registers are not known."""
         ask = self.resources()
         return occupancy(self.arch, ask) if ask is not None else None
+
+    def with_registers(self, count: int) -> Subject:
+        """The same, as if a thread had ``count`` registers."""
+        return replace(self, facts={**self.facts, "registers": count})
 
     def place(self, pc: int | None) -> Frame | None:
         """The user's own line of an instruction of the run."""

@@ -235,6 +235,11 @@ class RunResult:
     scaled: Mapping[str, object] | None = None  # block classes and multiplicities where blocks were sampled
 
     @property
+    def blocks_counted(self) -> int:
+        """Blocks that the counters stand for: all of them where blocks were sampled."""
+        return self.blocks_executed if self.scaled is None else self.launch.blocks
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """Whole-run sums of every counter."""
         return {name: int(column.sum()) for name, column in self.counters.items()}

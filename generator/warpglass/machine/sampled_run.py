@@ -8,6 +8,7 @@ from dataclasses import replace
 from warpglass.machine.launch import Launch
 from warpglass.machine.result import Finding, RunResult
 from warpglass.machine.runoptions import RunOptions
+from warpglass.machine.sampled_memory import whole_footprint
 from warpglass.machine.sampling import Sampled, sample_grid
 
 __all__ = ["sampled_run"]
@@ -46,7 +47,15 @@ def sampled_run(
     if max(first.counts.values()) * launch.blocks >= MOST_COUNT:
         return None
     found = sample_grid(launch.grid, block)
-    return None if found is None else _scaled(found, [block(b) for b in _others(found, launch, options)])
+    if found is None:
+        return None
+    buffers = whole_footprint(found, launch, lambda blocks: execute(_alone(options, blocks)))
+    scaled = _scaled(found, [block(b) for b in _others(found, launch, options)])
+    return replace(scaled, buffers=buffers)
+
+
+def _alone(options: RunOptions, blocks: tuple[int, ...]) -> RunOptions:
+    return replace(options, only_blocks=blocks, trace_blocks=(), keep_buffers=False, sample=False)
 
 
 def _others(found: Sampled, launch: Launch, options: RunOptions) -> list[int]:
