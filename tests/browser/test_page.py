@@ -413,6 +413,8 @@ def test_code_of_thousands_of_lines(visit: Visit, site: Path) -> None:
     lines.focus()
     page.keyboard.press("End")
     page.keyboard.press("Enter")
+    # Six thousand lines are laid out first: the address follows when the browser gets to it.
+    until(page, "/[#&]l=/.test(location.hash)")
     assert selection(page)["l"] == "0:6018"
 
 

@@ -11,6 +11,12 @@ from typing import Any
 
 from warpglass.report.pack import unpack_page
 
+#: What a start or an end tag closes by itself, as HTML lets tables leave these ends out.
+_CELLS, _ROWS = ("td", "th"), ("td", "th", "tr")
+_IMPLIED = {
+    "td": _CELLS, "th": _CELLS, "tr": _ROWS,
+    "/tr": _CELLS, "/tbody": _ROWS, "/thead": _ROWS, "/table": (*_ROWS, "tbody", "thead"),
+}  # fmt: skip
 _VOID = frozenset(("area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"))
 
 
@@ -41,7 +47,12 @@ class Page(HTMLParser):
         if self.stack:
             self.problems.append(f"not closed: {[one.tag for one in self.stack]}")
 
+    def _imply(self, tag: str) -> None:
+        while self.stack and self.stack[-1].tag in _IMPLIED.get(tag, ()):
+            self.stack.pop()
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._imply(tag)
         parent = self.stack[-1] if self.stack else None
         element = Element(tag, dict(attrs), parent)
         if len(dict(attrs)) != len(attrs):
@@ -62,6 +73,7 @@ class Page(HTMLParser):
         self.elements.append(element)
 
     def handle_endtag(self, tag: str) -> None:
+        self._imply(f"/{tag}")
         if not self.stack or self.stack[-1].tag != tag:
             self.problems.append(f"</{tag}> closes {self.stack[-1].tag if self.stack else 'nothing'}")
             return

@@ -132,9 +132,15 @@ def page_sections(report: Mapping[str, Any]) -> list[PageSection]:
     return made
 
 
+#: End tags that HTML lets a cell or row leave out before the next one, with the room behind them: tables are
+#: most of a page's markup. Text of users is escaped, so that no tag in it can match.
+_OPTIONAL_ENDS = re.compile(r"</t[dhr]>\s*(?=<t[dhr][ >]|</t(?:r|body|head|able)>)")
+
+
 def _draw(section: PageSection, report: Mapping[str, Any], interactive: bool) -> dict[str, Any]:
     template = environment().get_template(f"sections/{section.partial}.html.jinja")
     html = template.render(ctx=section.ctx, report=report, interactive=interactive)
+    html = _OPTIONAL_ENDS.sub("", html)
     return {"id": section.id, "title": section.title, "html": Markup(html)}  # noqa: S704 - autoescaped
 
 
