@@ -8,6 +8,7 @@ cluster ``.reqnctapercluster`` or 1, dynamic shared memory 0.
 from __future__ import annotations
 
 import fnmatch
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ from warpglass.launchspec import (
     options_spec,
     parse_launch_file,
 )
-from warpglass.launchvalues import Place, read_argument
+from warpglass.launchvalues import Place, converted, read_argument
 from warpglass.machine.launch import Argument, Dim3, Launch, check_parameters
 from warpglass.options import ReportOptions, check_extents
 from warpglass.patterns import compile_pattern
@@ -225,7 +226,8 @@ def resolve_launch(
         # The default grid follows the cluster, which somebody gave.
         grid = (4 * cluster[0], cluster[1], cluster[2])
     infos = describe_params(function, source)
-    given, notes = _given_arguments(function, infos, specs, seed)
+    sources = [*specs, *([replace(literal, args=_numbers(infos, literal))] if literal is not None else [])]
+    given, notes = _given_arguments(function, infos, sources, seed)
     total = grid[0] * block[0]
     args = {info.ptx_name: given.get(info.index) or _default_argument(info, total) for info in infos}
     launch = Launch(
@@ -265,8 +267,24 @@ def _literal_spec(function: Function, source: CudaSource | None) -> LaunchSpec |
     ]
     for launch in exact or mine:
         place = Place(f"<<<…>>> at {source.name}:{launch.line}", Path("."))
-        return LaunchSpec(place, grid=launch.grid, block=launch.block, shared_bytes=launch.shared_bytes)
+        return LaunchSpec(
+            place,
+            grid=launch.grid,
+            block=launch.block,
+            shared_bytes=launch.shared_bytes,
+            args=tuple((str(i), value) for i, value in enumerate(launch.args) if value is not None),
+        )
     return None
+
+
+def _numbers(infos: Sequence[ParamInfo], literal: LaunchSpec) -> tuple[tuple[str, object], ...]:
+    """The numbers of a launch in the source, converted as the call converts them; pointers stay out."""
+    by_position = {str(info.index): info for info in infos if info.kind == "scalar"}
+    return tuple(
+        (key, converted(by_position[key], value))
+        for key, value in literal.args
+        if key in by_position and isinstance(value, (int, float)) and math.isfinite(value)
+    )
 
 
 def _directive_spec(function: Function) -> LaunchSpec:

@@ -17,7 +17,7 @@ from warpglass.files import load_array, reason_of
 from warpglass.launchparams import ParamInfo, element_type
 from warpglass.machine.launch import Argument
 
-__all__ = ["FILLS", "Place", "read_argument", "split_argument"]
+__all__ = ["FILLS", "Place", "converted", "read_argument", "split_argument"]
 
 FILLS = ("iota", "zeros", "ones", "random", "default")
 
@@ -119,6 +119,17 @@ def _fitted(info: ParamInfo, value: object) -> int | float:
         if signed and value >= 1 << (bits - 1) and info.dtype.startswith("s"):
             value -= 1 << bits
     return value
+
+
+def converted(info: ParamInfo, value: int | float) -> int | float:
+    """``value`` as a C++ call converts it to the scalar parameter: fractions cut off, integers modulo 2^n."""
+    if info.c_type == "bool":
+        return int(value != 0)
+    if info.dtype.startswith(("f", "bf")):
+        return float(value)
+    signed, bits = _INTEGER.get(info.dtype, (False, 8 * info.size))
+    whole = int(value) % (1 << bits)
+    return whole - (1 << bits) if signed and whole >> (bits - 1) else whole
 
 
 def _described(info: ParamInfo, match: re.Match[str], place: Place, seed: int) -> Argument:

@@ -74,10 +74,24 @@ def test_comments_literals_and_defaults():
 def test_argument_defaults_and_origins():
     launches = plan()
     n, x, y = launches["_Z5scaleiPKfPf"].args.values()
-    assert (n.name, n.kind, n.value, n.origin) == ("n", "scalar", 3 * 9, "default")
+    assert (n.name, n.kind, n.value, n.origin) == ("n", "scalar", 1, "<<<…>>> at k.cu:8")
     assert (x.name, x.kind, x.dtype, x.count, x.fill) == ("x", "buffer", "float32", None, "default")
     assert (y.count, y.fill, y.origin) == (8, "ones", "comment at k.cu:5")
     assert launches["_Z5firstiPf"].args["_Z5firstiPf_param_0"].value == 5
+
+
+@pytest.mark.parametrize(
+    ("passed", "value"), [("7.9f", 7), ("-1", 2**32 - 1), ("1ull << 33", 0), ("0x10", 16), ("unknown", 12)]
+)
+def test_numbers_of_a_literal_launch_are_converted(passed, value):
+    source = cuda.parse(
+        f"__global__ void k(unsigned n, float *p) {{}}\nvoid f() {{ k<<<3, 4>>>({passed}, 0); }}", "k.cu"
+    )
+    text = PTX[: PTX.index(".visible")] + kernel("_Z1kjPf", 2)
+    (launch,) = (p.launch for p in plan_launches(ptx.parse(text).functions, ReportOptions(), source))
+    n, p = launch.args.values()
+    assert (n.value, n.origin) == (value, "default" if passed == "unknown" else "<<<…>>> at k.cu:2")
+    assert (p.kind, p.value, p.origin) == ("buffer", None, "default")
 
 
 def test_the_command_line_wins_then_the_file(tmp_path):

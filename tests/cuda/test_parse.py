@@ -93,6 +93,13 @@ def test_literal_launches(body, grid, block, shared):
     assert (launch.kernel, launch.grid, launch.block, launch.shared_bytes) == ("k", grid, block, shared)
 
 
+def test_numbers_passed_by_a_launch():
+    (launch,) = launches(
+        "const int n = 1 << 10; int m = 3; m++; k<<<1, 2>>>(p, n, /* a */ 2.5f, -1, m, (n + 1) / 2);"
+    )
+    assert launch.args == (None, 1024, 2.5, -1, None, 512)
+
+
 def test_macros_of_the_command_line_win():
     (launch,) = launches("k<<<TILE, 32>>>(p);", ["TILE=9"])
     assert launch.grid == (9, 1, 1)

@@ -46,7 +46,8 @@ class LiteralLaunch:
     """``kernel<args><<<grid, block, shared>>>`` in the source.
 
     Extents are None where they cannot be decided from constants of the file; ``shared_bytes`` is 0 where
-    the launch gives none. ``text`` is the configuration as written.
+    the launch gives none. ``text`` is the configuration as written. ``args`` holds a number for each
+    argument that the file's constants decide, else None.
     """
 
     kernel: str
@@ -56,6 +57,7 @@ class LiteralLaunch:
     shared_bytes: int | None
     line: int
     text: str
+    args: tuple[int | float | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

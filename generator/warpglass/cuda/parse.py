@@ -139,7 +139,15 @@ def _launch(node: Node, outer: Scope, scopes: dict[int, Scope]) -> LiteralLaunch
         shared_bytes=int(shared) if isinstance(shared, (int, float)) and 0 <= shared < 2**31 else None,
         line=node.start_point.row + 1,
         text=text_of(node)[:400],
+        args=_arguments(scope, call.child_by_field_name("arguments")),
     )
+
+
+def _arguments(scope: Scope, listed: Node | None) -> tuple[int | float | None, ...]:
+    """Arguments of a launch as far as constants decide them."""
+    nodes = listed.named_children if listed is not None else []
+    values = [scope.evaluate(item) for item in nodes if item.type != "comment"]
+    return tuple(None if isinstance(value, tuple) else value for value in values)
 
 
 def _extent(scope: Scope, node: Node) -> tuple[int, int, int] | None:

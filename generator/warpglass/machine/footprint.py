@@ -10,36 +10,35 @@ from warpglass.machine.bits import Bools, Ints
 
 __all__ = ["Footprint"]
 
-READ, WRITTEN = 1, 2
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
 class Footprint:
-    """A byte a sector over the arena: bit 0 read, bit 1 written. Pages cost nothing until marked."""
+    """Two bytes a sector over the arena: read, written. Pages cost nothing until marked."""
 
-    __slots__ = ("_flags",)
+    __slots__ = ("_read", "_written")
 
     def __init__(self, size: int) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
-        self._flags = np.frombuffer(mmap.mmap(-1, (size >> 5) + 4096, flags=flags), dtype=np.uint8)
+        # Two arrays: setting a byte is a scatter alone, setting a bit of one would be a gather as well.
+        self._read, self._written = (
+            np.frombuffer(mmap.mmap(-1, (size >> 5) + 4096, flags=flags), dtype=np.uint8) for _ in range(2)
+        )
 
     def mark(self, index: Ints, offset: int, size: int, store: bool, okay: Bools | None) -> None:
         """Mark what accesses of ``size`` bytes at arena bytes ``index + offset`` touch; all lie inside."""
         at = (index if okay is None else index[okay]) + offset
-        bit = np.uint8(WRITTEN if store else READ)
+        marks = self._written if store else self._read
         last = size - 1
         first: Ints = at >> 5
-        self._flags[first] |= bit
+        marks[first] = 1
         for step in range(1, (last >> 5) + 1):
-            self._flags[first + step] |= bit
+            marks[first + step] = 1
 
     def count(self, start: int, low: int, high: int) -> tuple[int, int]:
         """Sectors read and written between arena bytes ``low`` and ``high``; those of ``[start, …)``."""
-        part = self._flags[max(low, start) >> 5 : (high + 31) >> 5]
-        read = written = 0
-        # A sparse region may span gigabytes: looked through in pieces, which keeps the peak of memory down.
-        for begin in range(0, part.size, 1 << 24):
-            piece = part[begin : begin + (1 << 24)]
-            read += int(np.count_nonzero(piece & np.uint8(READ)))
-            written += int(np.count_nonzero(piece & np.uint8(WRITTEN)))
+        begin, end = max(low, start) >> 5, (high + 31) >> 5
+        read, written = (
+            int(np.count_nonzero(marks[begin:end].view(np.bool_))) for marks in (self._read, self._written)
+        )
         return read, written

@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["MemoryLimitError", "Region", "seeded_floats"]
 
 PAGE = 4096
+#: Pages that are filled in one go: bounds the numbers in flight to tens of megabytes.
+_AT_ONCE = 1024
 
 
 class MemoryLimitError(Exception):
     """Materialising would exceed the memory limit; the machine turns it into a stop of the run."""
 
 
-def seeded_floats(seed: int, first: int, count: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """``count`` floats in [0, 1) for the elements ``first``, ``first + 1`` … of a region.
+def seeded_floats(seed: int, elements: Ints, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Floats in [0, 1) for the numbers ``elements`` of a region's elements, any shape.
 
     A value depends on the seed and the element alone, never on the order of touching. The mixing is the
     finaliser of SplitMix64 (Steele, Lea, Flood 2014).
     """
     with np.errstate(over="ignore"):
-        mixed = np.arange(first, first + count, dtype=np.uint64) + np.uint64(
-            seed * 0x9E3779B97F4A7C15 % 2**64
-        )
+        mixed = elements.astype(np.uint64) + np.uint64(seed * 0x9E3779B97F4A7C15 % 2**64)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         mixed ^= mixed >> np.uint64(31)
@@ -122,8 +122,10 @@ class Region:
         self.high = max(self.high, high)
         if low >= self.ready[0] and high <= self.ready[1]:
             return
-        pages = np.unique((offsets - self.start) // PAGE)
-        self._make(arena, pages)
+        if self.pages is not None:
+            # Nearly always all are there already: looking that up is far cheaper than sorting pages out.
+            pages = (offsets - self.start) // PAGE
+            self._make(arena, np.unique(pages[~self.pages[pages]]))
 
     def _make(self, arena: Arena, pages: Ints) -> None:
         if self.pages is None:
@@ -140,11 +142,14 @@ class Region:
         if self.fill is None:
             return
         each = PAGE // self.fill.itemsize
-        breaks = np.flatnonzero(np.diff(fresh) != 1) + 1
-        view = arena.views[1]
-        for run in np.split(fresh, breaks):
-            first, count = int(run[0]), run.shape[0]
-            values = seeded_floats(self.seed, first * each, count * each, self.fill).view(np.uint8)
-            base = self.start + first * PAGE
-            room = min(values.shape[0], self.end - base)
-            view[base : base + room] = values[:room]
+        whole = fresh[fresh < self.size // PAGE]
+        by_page = arena.views[1][self.start : self.start + self.size // PAGE * PAGE].reshape(-1, PAGE)
+        for begin in range(0, whole.size, _AT_ONCE):
+            some = whole[begin : begin + _AT_ONCE]
+            elements = some[:, None] * each + np.arange(each)
+            by_page[some] = seeded_floats(self.seed, elements, self.fill).view(np.uint8)
+        if whole.size < fresh.size:  # the last page of a region that ends within it
+            first = self.size // PAGE * each
+            values = seeded_floats(self.seed, np.arange(first, first + each), self.fill).view(np.uint8)
+            base = self.start + self.size // PAGE * PAGE
+            arena.views[1][base : self.end] = values[: self.end - base]
