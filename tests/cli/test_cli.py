@@ -432,3 +432,11 @@ def test_a_closed_pipe_is_quiet(scale):
     process.stdout.close()
     assert process.stderr.read() == b""
     process.wait()
+
+
+def test_the_package_is_a_program_too():
+    done = subprocess.run(
+        [sys.executable, "-m", "warpglass", "list", "missing.cu"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "missing.cu" in done.stderr
