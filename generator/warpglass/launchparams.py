@@ -66,6 +66,11 @@ class ParamInfo:
         """The name to show: of the source, else of the PTX."""
         return self.name or self.ptx_name
 
+    @property
+    def may_point(self) -> bool:
+        """Whether a buffer may be given: machine code says of eight bytes not whether they are a pointer."""
+        return self.kind == "buffer" or (self.size == 8 and self.c_type is None and self.dtype == "u64")
+
 
 def element_type(text: str) -> tuple[str, int] | None:
     """Numpy name and elements each of a C or PTX type (``float4`` is float32, 4), None for others.

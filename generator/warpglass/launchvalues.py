@@ -144,7 +144,7 @@ def _described(info: ParamInfo, match: re.Match[str], place: Place, seed: int) -
     factors = [int(part[:20]) for part in counts.split("*")]
     count = math.prod(factors) * lanes
     itemsize = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
-    if info.kind != "buffer":
+    if not info.may_point:
         raise _unfit(info, match.group(0), "the parameter is no pointer")
     if not 1 <= count * itemsize <= _MOST_BYTES:
         raise _unfit(info, match.group(0), f"a buffer has 1 byte to {_MOST_BYTES >> 30} GiB")
@@ -177,7 +177,7 @@ def _bfloat_values(fill: str, count: int, seed: int) -> Array | None:
 
 
 def _from_file(info: ParamInfo, name: str, dtype: str | None, count: int | None, place: Place) -> Argument:
-    if info.kind != "buffer":
+    if not info.may_point:
         raise _unfit(info, name, "the parameter is no pointer")
     array = _load(info, name, place)
     if dtype is not None:
@@ -214,7 +214,7 @@ def _load(info: ParamInfo, name: str, place: Place) -> Array:
 
 def _listed(info: ParamInfo, values: Sequence[object], place: Place) -> Argument:
     """A list of numbers out of TOML."""
-    if info.kind != "buffer":
+    if not info.may_point:
         raise _unfit(info, values, "the parameter is no pointer")
     if not values or not all(isinstance(item, (int, float)) for item in values):
         raise _unfit(info, values, "a list must hold numbers")

@@ -319,3 +319,28 @@ def test_sections_are_drawn_from_the_json_alone(cli) -> None:
     for section in ("verdict", "bottleneck", "roofline", "occupancy"):
         assert f'id="sec-{section}"' in page
     assert "fig-lines" in page
+
+
+@pytest.mark.cuda
+def test_machine_code_without_types_says_what_its_pointers_need(cli, tmp_path) -> None:
+    """An image says of eight bytes not whether they point: unknown, never 0 bytes, until a buffer is given."""
+    from warpglass.inputs.process import run_tool
+    from warpglass.inputs.toolchain import require_tool
+
+    Path("k.cu").write_text(
+        'extern "C" __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }\n'
+    )
+    made = [str(require_tool("nvcc").path), "-cubin", "-arch=sm_80", "-o", "k.cubin", "k.cu"]
+    assert run_tool(made, timeout=120, output_limit=1 << 20).returncode == 0
+    launch = ("analyze", "k.cubin", "--grid", "1", "--block", "64", "--json", "-")
+
+    def unique(*arguments: str) -> dict[str, object]:
+        code, out, err = cli(*launch, *arguments)
+        assert code == 0, err
+        numbers = json.loads(out)["launches"][0]["roofline"]["blocks"][0]["numbers"]
+        return next(n for n in numbers if n["name"] == "Unique bytes")
+
+    lost = unique()
+    assert lost["value"] is None
+    assert "unmapped addresses" in str(lost["why_unknown"])
+    assert unique("--arg", "0=float[64]", "--arg", "1=float[64]")["value"] == 2 * 64 * 4

@@ -158,6 +158,8 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
             f". {roof.intensity.value:.3g} FLOP a unique byte against a balance of "
             f"{roof.balances[roof.main]:.3g}"
         )
+    if roof.requested.value is None and roof.requested.why_unknown:
+        text += f". Memory is not weighed: {roof.requested.why_unknown}"
     if roof.attained.value is not None:
         text += f"; {roof.attained.value:.3g} % of the roof attained"
     return text + ".", "info"

@@ -87,16 +87,19 @@ def roofline(subject: Subject) -> Roofline:
         p = subject.problem
         total = Number("Operations", p.flops, "FLOP", "static", f"{p.text}: {p.rule}", "problem")
     found = unique_bytes(subject)
+    nowhere = _unmapped(subject)
     unique = executed(
         "Unique bytes",
         None if found is None else sum(found),
         "bytes",
         "distinct 32-byte sectors read + written over all buffers, x 32",
-        None if found is not None else "the run did not count distinct sectors",
+        nowhere or (None if found is not None else "the run did not count distinct sectors"),
     )
     rows = access_table(subject.listing, subject.result)
     sectors = sum(row.sectors or 0 for row in rows if row.space != "local")
-    requested = executed("Requested bytes", 32 * sectors, "bytes", "sectors of all global requests x 32")
+    requested = executed(
+        "Requested bytes", 32 * sectors, "bytes", "sectors of all global requests x 32", nowhere
+    )
     again = (requested.value or 0) - (unique.value or 0)
     reread = derived("Bytes read again", max(0, again), "bytes", "requested - unique", (requested, unique))
     intensity = ratio(
@@ -134,6 +137,22 @@ def roofline(subject: Subject) -> Roofline:
         achieved,
         moved,
         attained,
+    )
+
+
+def _unmapped(subject: Subject) -> str | None:
+    """Why memory traffic is unknown where global accesses went to no buffer, else None."""
+    counters = subject.result.counters
+    lost = [
+        pc
+        for pc, row in enumerate(subject.listing.rows)
+        if row.space == "global" and counters["thread_executed"][pc] and not counters["requests"][pc]
+    ]
+    if not lost:
+        return None
+    return (
+        f"{len(lost)} instructions access global memory at unmapped addresses, which count nothing: "
+        "--arg NAME=float[N] gives a pointer its buffer"
     )
 
 
