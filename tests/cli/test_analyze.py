@@ -323,12 +323,12 @@ def test_sections_are_drawn_from_the_json_alone(cli) -> None:
 
 @pytest.mark.cuda
 def test_machine_code_without_types_says_what_its_pointers_need(cli, tmp_path) -> None:
-    """An image says of eight bytes not whether they point: unknown, never 0 bytes, until a buffer is given."""
+    """An image does not say whether eight bytes point: unknown, never 0, until a buffer is given."""
     from warpglass.inputs.process import run_tool
     from warpglass.inputs.toolchain import require_tool
 
     Path("k.cu").write_text(
-        'extern "C" __global__ void twice(const float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }\n'
+        'extern "C" __global__ void twice(float* x, float* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }\n'
     )
     made = [str(require_tool("nvcc").path), "-cubin", "-arch=sm_80", "-o", "k.cubin", "k.cu"]
     assert run_tool(made, timeout=120, output_limit=1 << 20).returncode == 0
