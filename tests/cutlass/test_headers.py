@@ -210,18 +210,55 @@ def test_attention_examples_give_their_pipelines(name: str) -> None:
         assert pipes <= {op.pipe for op in streams[role].ops}, role
 
 
+#: docs/pipeline.md: block scaling waits for all MMAs and still releases the stage before.
+EXPLAINED = {
+    ("sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling.hpp", "late-release"),
+    ("sm90_mma_array_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling.hpp", "late-release"),
+}
+
+
 @pytest.mark.slow
 def test_findings_on_cutlass_are_those_the_docs_explain() -> None:
-    found = {
-        (path.name, finding.kind)
-        for path in collectives()
-        for finding in cutlass.parse([(path.name, path.read_bytes())]).findings
-    }
-    # docs/pipeline.md: block scaling waits for all MMAs and still releases the stage before.
-    assert found == {
-        ("sm90_mma_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling.hpp", "late-release"),
-        ("sm90_mma_array_tma_gmma_ss_warpspecialized_fp8_blockwise_scaling.hpp", "late-release"),
-    }
+    """Every header that speaks of pipelines: collectives, epilogues, kernel layers, their schedulers."""
+    folders = ("gemm/collective", "gemm/kernel", "conv/collective", "conv/kernel", "epilogue/collective")
+    found, kinds = set(), set()
+    for path in (p for folder in folders for p in sorted((include() / folder).glob("*.h*"))):
+        if cutlass.is_pipeline_text(path.read_text(encoding="utf-8", errors="replace")):
+            model = cutlass.parse([(path.name, path.read_bytes())])
+            found |= {(path.name, finding.kind) for finding in model.findings}
+            kinds.add(model.kinds[path.name])
+    assert found == EXPLAINED
+    assert {"mainloop", "kernel", "epilogue"} <= kinds
+
+
+#: Kernel layers with a mainloop of theirs.
+TOGETHER = {
+    "sm90_gemm_tma_warpspecialized": "sm90_mma_tma_gmma_ss_warpspecialized",
+    "sm90_gemm_tma_warpspecialized_pingpong": "sm90_mma_tma_gmma_ss_warpspecialized",
+    "sm90_gemm_tma_warpspecialized_cooperative": "sm90_mma_tma_gmma_rs_warpspecialized",
+    "sm90_gemm_array_tma_warpspecialized_pingpong": "sm90_mma_array_tma_gmma_ss_warpspecialized",
+    "sm90_gemm_array_tma_warpspecialized_cooperative": "sm90_mma_array_tma_gmma_ss_warpspecialized",
+    "sm90_gemm_warpspecialized_pingpong": "sm90_mma_multistage_gmma_ss_warpspecialized",
+    "sm90_gemm_warpspecialized_cooperative": "sm90_mma_multistage_gmma_ss_warpspecialized",
+    "sm100_gemm_tma_warpspecialized": "sm100_blockscaled_mma_warpspecialized",
+    "sm100_gemm_array_tma_warpspecialized": "sm100_mma_array_warpspecialized",
+    "sm100_gemm_tma_warpspecialized_input_transform": "sm100_mma_warpspecialized_emulated",
+    "sm103_blockscaled_gemm_tma_warpspecialized": "sm103_blockscaled_mma_warpspecialized",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", TOGETHER)
+def test_no_finding_where_kernel_mainloop_and_epilogue_are_read_together(kernel: str) -> None:
+    array = "array_" if "_array_" in kernel else ""
+    arch = "sm90" if kernel.startswith("sm90") else "sm100"
+    mainloop = include() / "gemm" / "collective" / f"{TOGETHER[kernel]}.hpp"
+    epilogue = include() / "epilogue" / "collective" / f"{arch}_epilogue_{array}tma_warpspecialized.hpp"
+    layer = include() / "gemm" / "kernel" / f"{kernel}.hpp"
+    files = [(path.name, path.read_bytes()) for path in (mainloop, epilogue)]
+    model = cutlass.parse(files, (layer.name, layer.read_bytes()))
+    assert model.findings == ()
+    assert all(stream.ops for stream in model.streams["kernel"] if "MMA" in stream.role)
 
 
 def test_a_right_header_has_no_finding() -> None:

@@ -111,7 +111,7 @@ def guess(name: str, knobs: Mapping[str, int], type_: str = "") -> Any:
         return knobs[last]
     if low.endswith(("iter", "iterator")):
         return Unknown(name)
-    if any(low == word or low.startswith(word) for word in _MAINLOOP_COUNTS):
+    if low.endswith("k_tile_count") or any(low.startswith(word) for word in _MAINLOOP_COUNTS):
         return knobs["K"]
     if ("pipelinestate" in type_.lower() or low.endswith(("_state", "state_")) or "smem_pipe_" in low
             or "pipe_read" in low or "pipe_write" in low or "pipe_release" in low):  # fmt: skip
