@@ -133,6 +133,8 @@ class ConstantBanks:
     def __init__(self, layout: Bank0, arena: Arena, others: Mapping[int, tuple[int, int]]) -> None:
         self.layout = layout
         self.arena = arena
+        #: Whether nobody knows the kernel's parameters: what reads one then stops the run.
+        self.params_unknown = False
         start = arena.reserve(_BANK_SIZE)
         arena.add_region(Region("constant bank 0", start, _BANK_SIZE, kind="param", given=True))
         self.where: dict[int, tuple[int, int]] = {0: (start, _BANK_SIZE), **others}
@@ -173,9 +175,17 @@ class ConstantBanks:
             raise Unsupported("a constant whose place is in a register")
         start, size = self._bank(operand.bank)
         offset = operand.offset + 4 * step
+        self.check_known(operand.bank, offset)
         if not 0 <= offset <= size - 4:
             raise Unsupported(f"c[{operand.bank:#x}][{offset:#x}] lies beyond its bank")
         return int.from_bytes(self.arena.read(start + offset, 4), "little")
+
+    def check_known(self, bank: int, offset: int) -> None:
+        """Raise :class:`Unsupported` for a parameter that nothing is known of."""
+        if self.params_unknown and bank == 0 and offset >= self.layout.params:
+            raise Unsupported(
+                f"it reads a parameter at c[0x0][{offset:#x}]; the listing does not say what there is"
+            )
 
     def address(self, bank: int) -> int:
         """Virtual address of a bank, for loads with an index."""

@@ -26,6 +26,8 @@ __all__ = ["execute_sass"]
 
 #: From compute capability 9.0 on the first KiB of a block's shared memory is the system's.
 RESERVED_SHARED = 1024
+#: Static shared memory of a kernel known from a listing alone: what every GPU allows without asking.
+LISTED_SHARED = 48 << 10
 #: Room below the stack's top beyond what the image asks for: depth of recursion is not recorded.
 STACK_SPARE = 1 << 13
 
@@ -64,15 +66,16 @@ def _execute(module: Module, signature: Signature, launch: Launch, options: RunO
     arena = Arena(Layout(64), options.memory_limit)
     data = DataSections(module, kernel, arena)
     banks = ConstantBanks(bank0_layout(sm, kernel.param_base), arena, data.banks())
+    banks.params_unknown = kernel.param_bytes is None and not signature.params
     arguments = bind(signature, launch, arena, options.seed)
     reserved = RESERVED_SHARED if sm >= 90 else 0
-    static = kernel.shared or 0
+    static = LISTED_SHARED if kernel.shared is None else kernel.shared
     dynamic_base = (reserved + static + 15) // 16 * 16
     grid_sync = _reads_workspace(kernel, banks)
     at_once = batch_size(launch, options, launch.cooperative or grid_sync)
     slots = min(MAX_SLOTS, -(-launch.blocks // at_once))
     shared_stride = (dynamic_base + launch.shared_bytes + 511) // 256 * 256
-    spare = STACK_SPARE if others or kernel.subroutines or kernel.local else 0
+    spare = STACK_SPARE if others or kernel.subroutines or kernel.local or kernel.local is None else 0
     local_stride = ((kernel.local or 0) + spare + 15) // 16 * 16
     lanes = at_once * launch.warps_per_block * 32
     areas = [
@@ -108,6 +111,13 @@ def _execute(module: Module, signature: Signature, launch: Launch, options: RunO
     run.extra["shared_unit"] = shared_unit(program.ops)
     if heap:
         run.extra["heap"] = {"next": heap, "end": heap + HEAP_BYTES}
+    if kernel.shared is None:
+        run.assume(
+            "the listing does not say how much shared memory the kernel has; "
+            f"{LISTED_SHARED >> 10} KiB are taken, and accesses are judged against that"
+        )
+    if kernel.param_bytes is None and signature.params:
+        run.assume("the listing has no parameters: their types are those of the kernel's mangled name")
     run.assume("all blocks progress fairly, as if all of them were resident")
     stopped, executed = run_all(run, program, launch, at_once, areas)
     return result_of(run, program, launch, arguments, stopped, executed)

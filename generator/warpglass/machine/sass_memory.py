@@ -184,6 +184,8 @@ def _load_constant(r: SassRegisters, i: Instruction, pc: int) -> Op:
         raise Unsupported("a constant bank in a register")
     size = _width(i)
     count = max(size // 4, 1)
+    if where.base is None or where.base.index is None:
+        r.banks.check_known(where.bank, where.offset)
     address = r.banks.address(where.bank)
     before: tuple[Derived, ...] = ()
     if where.base is None or where.base.index is None:

@@ -139,6 +139,10 @@ class Machine(State):
 
     def issue(self, group: Group) -> bool:
         """One instruction of one group; True where the op placed what goes on."""
+        if group.pc >= self.size:
+            self.stop(
+                "fault", f"stopped behind line {self.program.lines[-1]}: the code ends there", self.size - 1
+            )
         op = self.ops[group.pc]
         sel = group.sel
         pc = self.current_pc = op.pc

@@ -31,7 +31,7 @@ _ACCELERATED = re.compile(r"EF_CUDA_SM(\d{2,3})\b.*EF_CUDA_ACCELERATORS")
 _HEADER_ARCH = re.compile(r"EF_CUDA_SM(\d{2,3})\b")
 _NOISE = re.compile(
     r"^\s*(?:\.{4,}|=+|-{4,}|Fatbin .*|code version.*|host = .*|compile_size.*|producer.*|compressed.*"
-    r"|identifier:.*|has debug info.*|//.*|[A-Za-z_ ]+:\s*)?$"
+    r"|identifier(?: =|:).*|has debug info.*|//.*|[A-Za-z_ ]+:\s*)?$"
 )
 
 
@@ -273,10 +273,10 @@ def _several(state: _State, line: str, number: int) -> None:
 def parse(text: str, name: str = "<string>", *, arch: str | None = None) -> Module:
     """A listing as a :class:`Module`.
 
-    ``arch`` picks one architecture of a listing that holds several (``sm_90a`` is not ``sm_90``); without it
-    the highest is taken and the others are named in ``members``. What cannot be understood becomes a
-    diagnostic. Raises :class:`~warpglass.errors.ParseError` where the text holds no instruction at all, or
-    none for ``arch``.
+    ``arch`` picks one architecture of a listing that holds several (``sm_90a`` is not ``sm_90``), and is that
+    of a listing that names none; without it the highest is taken and the others are named in ``members``.
+    What cannot be understood becomes a diagnostic. Raises :class:`~warpglass.errors.ParseError` where the
+    text holds no instruction at all, or none for ``arch``.
     """
     state = _State(name)
     rows = text.splitlines()
@@ -293,6 +293,7 @@ def parse(text: str, name: str = "<string>", *, arch: str | None = None) -> Modu
     chosen, members, missing = _choose(found, arch, name)
     functions: list[Function] = []
     for raw in chosen:
+        raw.arch = raw.arch or arch
         raw.is_entry = raw.name in state.entries if state.kind == "nvdisasm" and state.entries else None
         function, notes = finish(raw, name)
         functions.append(function)
