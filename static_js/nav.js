@@ -131,7 +131,7 @@ function navExecuted(executed) {
 /** @param {import('./data.js').WgLaunch} launch @param {number} i */
 function navName(launch, i) {
   const { grid, block } = launch.launch;
-  const shape = grid && block ? ` ${grid.join('×')} · ${block.join('×')}` : '';
+  const shape = grid?.[0] && block?.[0] ? ` ${grid.join('×')} · ${block.join('×')}` : '';
   return `${i + 1}. ${launch.label || launch.kernel.bare || launch.kernel.demangled}${shape} ${launch.arch}`;
 }
 

@@ -145,6 +145,11 @@ def _unreadable(file: InputFile) -> InputError:
             f"{file.name} is nothing that can be reported on",
             hint="inputs are recognised by content: CUDA source, PTX, SASS, cubin",
         )
+    if file.kind == "csv":
+        return InputError(
+            f"{file.name} is a CSV without the profiler's header: no line starts with the column ID",
+            hint="export with `ncu --csv --page details` or `--page raw`",
+        )
     return InputError(f"{file.name} is recognised as {file.kind}, which a report cannot be made from yet")
 
 

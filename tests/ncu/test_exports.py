@@ -5,7 +5,9 @@ from __future__ import annotations
 # ruff: noqa: E501 (rows of a CSV cannot be wrapped)
 import pytest
 
+from warpglass import ncu
 from warpglass.errors import ParseError
+from warpglass.inputs.sniff import sniff
 from warpglass.ncu.details_text import parse_details_text
 from warpglass.ncu.exports import parse_csv
 
@@ -70,6 +72,31 @@ def test_two_reports_in_one_file_stay_apart() -> None:
     other = EUROPEAN.replace('"k"', '"other"').split("\n", 1)[1]
     report = parse_csv(EUROPEAN + other)
     assert [launch.name for launch in report.launches] == ["k", "other"]
+
+
+SUMMARY = (
+    '"Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device",'
+    '"CC","Invocations","Section Name","Metric Name","Metric Unit","Minimum","Maximum","Average"\n'
+    '"1","a","h","k(int)","1","7","(256, 1, 1)","(10, 1, 1)","0","8.6","3","GPU Speed Of Light Throughput",'
+    '"Duration","us","1.00","3,000.50","2.50"\n'
+)
+
+
+def test_a_summary_page_gives_means_and_both_ends() -> None:
+    report = ncu.parse(SUMMARY.encode(), "summary.csv")
+    (launch,) = report.launches
+    assert launch["gpu__time_duration.sum"] == 2500
+    assert launch["gpu__time_duration.sum (minimum)"] == 1000
+    assert launch["gpu__time_duration.sum (maximum)"] == 3_000_500
+    assert "means" in report.problems[0]
+    assert sniff(SUMMARY.encode(), "x.txt") == "ncu-csv"
+
+
+def test_a_log_without_kernels_says_so() -> None:
+    log = b"==PROF== Connected to process 1\n==WARNING== No kernels were profiled.\n"
+    for name in ("log.csv", "log.txt"):
+        with pytest.raises(ParseError, match="no kernels were profiled"):
+            ncu.parse(log, name)
 
 
 def test_a_file_without_header_says_so() -> None:

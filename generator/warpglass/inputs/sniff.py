@@ -63,7 +63,7 @@ _SASS_LINE = re.compile(
     r"[^\n]*;",
     re.M,
 )
-_NCU_CSV = re.compile(r'^"ID",.*"Kernel Name"|^ID,.*\bKernel Name\b', re.M)
+_NCU_CSV = re.compile(r'^"(?:ID|Process ID)",.*"Kernel Name"|^ID,.*\bKernel Name\b', re.M)
 _NCU_TEXT = re.compile(r"^==PROF== |^[ \t]+Section: \S|^[ \t]*-{10,} {1,3}-{5,} {1,3}-{5,}", re.M)
 _REPORT = re.compile(rb'"schema"\s{0,8}:\s{0,8}"warpglass-report/')
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]{0,999}\{")
@@ -138,7 +138,7 @@ def _json_kind(text: str) -> Kind | None:
 def _ncu_kind(text: str) -> Kind | None:
     if _NCU_CSV.search(text):
         return "ncu-csv"
-    if len(_NCU_TEXT.findall(text)) >= 2:
+    if len(_NCU_TEXT.findall(text)) >= 2 or "==WARNING== No kernels were profiled" in text:
         return "ncu-text"
     return None
 

@@ -84,6 +84,11 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
         elif (match := _ROW.match(line)) and match["name"] != "Metric Name":
             drafts[-1].rows.append((section, match["name"], match["unit"] or "", match["value"]))
     if not drafts:
+        if "No kernels were profiled" in text:
+            raise ParseError(
+                "the profiler says that no kernels were profiled", file=name, line=1, column=1,
+                hint="check its kernel and NVTX filters, and that the program launches kernels",
+            )  # fmt: skip
         hint = "export with `ncu --page details`, or hand over the report itself"
         raise ParseError("no kernel line found", file=name, line=1, column=1, hint=hint)
     locale = infer_locale((value, unit == "%") for d in drafts for _, _, unit, value in d.rows)

@@ -181,6 +181,8 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
     def cell(row: Sequence[str], index: int | None) -> str:
         return row[index].strip() if index is not None and index < len(row) else ""
 
+    if summary:
+        problems.append("a summary: values are means over each kernel's launches, not those of one launch")
     locale = infer_locale((cell(r, value_column), cell(r, unit_column) == "%") for r in rows)
     drafts: dict[tuple[str, ...], _Draft] = {}
     for number, row in enumerate(rows, start=2):
@@ -200,6 +202,12 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
             label = f"{section}: {metric}" if taken else metric
             made = add_labelled(draft.metrics, label, section, metric, unit, value)
             draft.rows.append((section, metric, made.name))
+            if summary:
+                for part in ("Minimum", "Maximum"):
+                    end = normal_unit(cell(row, unit_column), to_value(cell(row, column.get(part)), locale))
+                    one = Metric(f"{made.name} ({part.lower()})", end[1], end[0])
+                    draft.metrics[one.name] = one
+                    draft.rows.append((section, f"{metric}, {part.lower()}", one.name))
         if rule := cell(row, column.get("Rule Name")):
             gain = to_value(cell(row, column.get("Estimated Speedup")), locale)
             kind = cell(row, column.get("Rule Type"))

@@ -42,7 +42,10 @@ class Metric:
     instances: Sequence[Instance] = ()
 
     def __repr__(self) -> str:
-        shown = f"{self.value:,}" if isinstance(self.value, (int, float)) else self.value
+        number = self.value
+        if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
+            number = int(number)  # counts are stored as doubles as often as not
+        shown = f"{number:,}" if isinstance(number, (int, float)) else number
         text = "n/a" if shown is None else f"{shown}{f' {self.unit}' if self.unit else ''}"
         return f"{self.name} = {text}"
 

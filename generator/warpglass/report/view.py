@@ -43,7 +43,9 @@ def num(value: Any) -> str:
 
 
 def dim(extents: Any) -> str:
-    """``[16, 16, 1]`` as ``16 × 16``; trailing ones left out."""
+    """``[16, 16, 1]`` as ``16 × 16``; trailing ones left out. Zeros stand for what an export does not say."""
+    if isinstance(extents, Sequence) and extents and not any(extents):
+        return "unknown"
     if not isinstance(extents, Sequence) or isinstance(extents, str):
         return "unknown" if extents is None else str(extents)
     parts = [str(part) for part in extents]
