@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
@@ -109,6 +110,9 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
             if row and row[0] == "result":
                 rows.append(["occupancy", str(row[1]), "static", ""])
     shell.table(("number", "value", "evidence", "note"), rows)
+    for block in (_of(report, "roofline", index) or {}).get("blocks") or []:
+        if block.get("type") == "markdown" and str(block.get("text")).startswith("Expected:"):
+            shell.say(printable(str(block["text"])))
     items = _of(report, "advice", index) or []
     shell.say("")
     if not items:
@@ -122,9 +126,10 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
         head = f"{number}. {one['title']} ({one.get('severity')}, {one.get('gain')}){line}"
         if shell.out.is_terminal:
             shell.out.print(Text(printable(head), style="bold"))
+            shell.out.print(Padding(Text(printable(str(one["text"]))), (0, 0, 0, 3)))
         else:
             shell.say(head)
-        shell.say(f"   {one['text']}")
+            shell.say(f"   {one['text']}")
     if len(items) > _MOST_ADVICE:
         shell.say(f"{len(items) - _MOST_ADVICE} more with --markdown or --json.")
     shell.say("")

@@ -217,6 +217,8 @@ def test_expectations_in_percent(cli) -> None:
     assert code == 0
     assert "Expected: 70% of the roof" in out
     assert "It is not met." in out
+    plain = cli("analyze", "scale.ptx", *gpu, "--expect", "70%", "--time-ms", "1")[1]
+    assert "Expected: 70% of the roof" in plain
     assert cli("analyze", "scale.ptx", "--expect", "170%")[0] == 2
     assert cli("analyze", "scale.ptx", "--problem", "dance:1")[0] == 2
 
