@@ -159,6 +159,20 @@ export function codeMeasured(runs, places) {
 }
 
 /**
+ * Where the numbers of a heat column come from; wavefronts of an execution are the bank rule's.
+ * @param {import('./data.js').WgReport} report
+ * @param {HeatColumn} column
+ */
+export function codeHeatEvidence(report, column) {
+  const found = [];
+  if (CODE_HEAT.some((one) => one.id === column) && report.launches.some((launch) => launch.runs.length)) {
+    found.push(column === 'wavefronts' ? 'modelled' : 'executed');
+  }
+  if (!found.length || report.launches.some((launch) => launch.measured?.code)) found.push('measured');
+  return found;
+}
+
+/**
  * A heat value of a row of counters, or null where it says nothing.
  * @param {(name: string) => number | null | undefined} counter
  * @param {HeatColumn} column

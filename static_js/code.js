@@ -1,6 +1,6 @@
 // Code panes side by side: every line shows what other languages made of it.
 
-import { codeControlWords, codeHas, codeHeat, codeHeatColumns, codeHeatLevel, codeHelp, codeKey, codeLinked, codeLinks, codeLoopAt, codeMeasured, codeSetters } from './code-core.js';
+import { codeControlWords, codeHas, codeHeat, codeHeatColumns, codeHeatEvidence, codeHeatLevel, codeHelp, codeKey, codeLinked, codeLinks, codeLoopAt, codeMeasured, codeSetters } from './code-core.js';
 import { domButton, domCount, domReplace, domShort, el } from './dom.js';
 
 /**
@@ -365,12 +365,20 @@ class CodeView {
     const columns = codeHeatColumns(this.app.report);
     const select = /** @type {HTMLSelectElement} */ (el('select', { id: 'wg-heat' },
       ...columns.map((column) => el('option', { value: column.id }, column.label))));
+    // The page says what the numbers are as it is written, for warp instructions; other columns say it anew.
+    const what = this.root.querySelector('.heat-what');
+    const said = [...(what?.childNodes ?? [])];
     /** @param {import('./code-core.js').HeatColumn} column */
     const choose = (column) => {
       this.column = column;
       select.value = column;
       this.showHeat();
       for (const head of this.root.querySelectorAll('.heat-name')) head.textContent = columns.find((one) => one.id === column)?.label ?? '';
+      const one = columns.find((each) => each.id === column);
+      if (!what || !one) return;
+      if (column === 'executions') what.replaceChildren(...said);
+      else domReplace(what, el('strong', {}, one.label), `, ${one.help}`,
+        ...codeHeatEvidence(this.app.report, column).map((evidence) => el('span', { class: `badge ev-${evidence}` }, evidence)).flatMap((badge) => [' ', badge]));
     };
     select.addEventListener('change', () => choose(/** @type {any} */ (select.value)));
     this.app.on('heat', () => choose(columns[(columns.findIndex((one) => one.id === this.column) + 1) % columns.length].id));

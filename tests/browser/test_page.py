@@ -245,6 +245,19 @@ def test_heat_columns_change_numbers_not_only_colours(visit: Visit) -> None:
     assert cell.inner_text() == seen[0]
 
 
+def test_the_help_says_what_a_heat_column_holds(visit: Visit) -> None:
+    page = visit()
+    what = page.locator(".heat-what")
+    first = what.inner_text()
+    assert "warp instructions" in first
+    for expected in ("sectors", "wavefronts", "lanes off"):
+        page.keyboard.press("h")
+        assert what.inner_text().startswith(expected)
+        assert what.locator(".badge").inner_text() == ("modelled" if expected == "wavefronts" else "executed")
+    page.keyboard.press("h")
+    assert what.inner_text() == first
+
+
 def test_deep_links_survive_reload(visit: Visit) -> None:
     page = visit(fragment="#v=1&n=0&k=reduce&i=ptx&b=1&w=2&s=100&c=10-20&l=0:12")
     first = selection(page)

@@ -8,7 +8,7 @@ from sample import sample
 
 from warpglass.report import custom, diagnosis, plots, svg, tiles, view, words
 from warpglass.report.render import render_html
-from warpglass.report.sections import PAGE_ORDER, findings, launches, mix, provenance, registry
+from warpglass.report.sections import PAGE_ORDER, findings, launches, mix, provenance, registry, verdict
 
 
 def section(report: dict[str, Any], name: str) -> Element:
@@ -390,3 +390,22 @@ def test_formulas_are_no_emphasis() -> None:
     html = str(markdown_html("Problem: gemm. `flops = 2*batch*m*n*k`. Source: M\\*N\\*K multiply-adds."))
     assert "<em>" not in html
     assert "2*batch*m*n*k" in html
+
+
+def test_a_critical_finding_stands_beside_the_limiter() -> None:
+    report = sample()
+    said = {"text": "Memory-bound: device memory takes longest.", "evidence": "modelled"}
+    report["sections"].append({"id": "verdict", "title": "Verdict", "data": {"launches": [said, said]}})
+    for launch in report["launches"]:
+        launch["runs"][0]["findings"] = []
+    report["launches"][1]["runs"][0]["findings"] = [
+        {
+            "kind": "memcheck", "severity": "critical", "category": "memory", "count": 1,
+            "message": "global read is out of bounds", "evidence": "executed", "source": 0, "line": 12,
+        }
+    ]  # fmt: skip
+    quiet, loud = (verdict.context(report) or {})["cards"]
+    assert quiet["alarm"] is None
+    assert loud["alarm"]["text"] == "global read is out of bounds"
+    text = " ".join(section(report, "verdict").all_text().split())
+    assert "critical memcheck: global read is out of bounds line 12 executed" in text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpglass.report import tiles, view, words
@@ -35,6 +35,7 @@ def _card(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> d
         "state": tiles.run_state(run),
         "verdict": said,
         "link": _link(index, run, finding),
+        "alarm": None if finding is not None else _alarm(index, run, found),
         "tiles": tiles.tiles(run) or measured_tiles(report, launch),
         "compile": tiles.compile_facts(launch),
         "advice": _advice(report, index),
@@ -43,6 +44,22 @@ def _card(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> d
             for level in ("critical", "warning", "info")
             if any(one.get("severity") == level for one in found)
         ],
+    }
+
+
+def _alarm(
+    index: int, run: Mapping[str, Any] | None, found: Sequence[Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """The foremost critical finding: a fast kernel that reads out of bounds is no good news."""
+    critical = [one for one in words.foremost(found) if one.get("severity") == "critical"]
+    if not critical:
+        return None
+    first = critical[0]
+    return {
+        "kind": str(first.get("kind") or ""),
+        "text": str(first.get("message") or ""),
+        "evidence": str(first.get("evidence") or "executed"),
+        "link": _link(index, run, first),
     }
 
 
