@@ -65,7 +65,7 @@ export function pipeRows(run, program) {
   }
   /** @type {PipeRow[]} */
   const stages = pipeStages(run).map((row) => ({
-    name: `${row.pipe}[${row.stage}]`,
+    name: `${row.pipe.replace(/^pipeline_/, '')}[${row.stage}]`,
     kind: 'stage',
     blocks: row.spans.map((span) => ({
       ...span, kind: span.state, text: PIPE_STATE_WORDS[span.state], source: '', line: null, by: -1,

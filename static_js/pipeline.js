@@ -219,7 +219,7 @@ class PipeSection {
     const [width, height] = [460, 190];
     const points = series.flatMap((one) => one.values.filter(([, y]) => y !== null));
     const top = Math.max(1, ...points.map(([, y]) => Number(y)));
-    const x = (/** @type {number} */ v) => 44 + ((v - 1) / 15) * (width - 120);
+    const x = (/** @type {number} */ v) => 44 + ((v - 1) / 15) * (width - 150);
     const y = (/** @type {number} */ v) => 12 + (1 - v / top) * (height - 44);
     const node = svgEl('svg', { class: 'fig pl-curve', viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': caption });
     series.forEach((one, number) => {

@@ -82,6 +82,7 @@ def test_example_77_has_its_pipelines_and_a_schedule() -> None:
     mainloop = folder / "collective" / "sm100_fmha_fwd_mainloop_tma_warpspecialized.hpp"
     epilogue = folder / "collective" / "sm100_fmha_fwd_epilogue_tma_warpspecialized.hpp"
     model = model_of(kernel, mainloop, epilogue)
+    assert model.findings == ()
     program = traced(model)
     pipes = {pipe["name"]: (pipe["class"], pipe["stages"]) for pipe in program["pipes"]}
     assert pipes == {
@@ -131,7 +132,7 @@ def test_flash_attention_takes_as_long_as_by_hand(overlap: bool, turns: bool) ->
     folder = mainloop.parent
     decide = {"IntraWGOverlap": overlap, "UseSchedulerBarrier": turns}
     model = model_of(folder / "flash_fwd_kernel_sm90.h", mainloop, folder / "epilogue_fwd.hpp", **decide)
-    assert model.derived.family == "attention"
+    assert (model.derived.family, model.findings) == ("attention", ())
     for blocks, tiles in ((8, 2), (5, 3)):
         agrees(traced(model), overlap, turns, blocks, tiles)
 
@@ -141,6 +142,7 @@ def test_a_small_kernel_of_our_own(overlap: bool, turns: bool) -> None:
     decide = {"IntraWGOverlap": overlap, "UseSchedulerBarrier": turns}
     files = [("two_modes.hpp", TURNS.encode())]
     model = cutlass.parse(files, ("small_kernel.hpp", KERNEL.encode()), decide=decide)
+    assert model.findings == ()
     program = traced(model)
     assert [lane["name"] for lane in program["lanes"]] == ["Producer", "Consumer0", "Consumer1"]
     counts = {named["name"].split("/")[0] for named in program["named"]}

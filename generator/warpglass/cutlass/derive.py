@@ -163,6 +163,8 @@ def anchors(
             for op in stream.ops:
                 if op.kind in _STORE:
                     note(_STORE[op.kind], op)
+                if op.kind in ("sync", "store"):  # what is computed for a subtile ends here
+                    note("store.compute", op)
         elif stream.role.startswith("load"):
             for op in stream.ops:
                 note(

@@ -72,20 +72,32 @@ def _retire(stream: RoleStream) -> list[Finding]:
     return found
 
 
-def _balance(streams: Sequence[RoleStream], knobs: Mapping[str, int]) -> list[Finding]:
-    """Waits without releases, acquires without fills, stages out of order."""
+def _number(ops: Sequence[Op], together: bool) -> int:
+    """How often stages were taken or given; roles that share a stage count once."""
+    return len({op.count for op in ops}) if together else len(ops)
+
+
+def _balance(
+    streams: Sequence[RoleStream], knobs: Mapping[str, int], together: bool = False
+) -> list[Finding]:
+    """Waits without releases, acquires without fills, stages out of order.
+
+    ``together``: the streams are roles of one kernel, of which one may wait for another's sake.
+    """
     found: list[Finding] = []
     waits: dict[str, list[Op]] = {}
     releases: dict[str, list[Op]] = {}
     for stream in streams:
         acquired: list[Op] = []
+        copied = {op.pipe for op in stream.ops if op.kind == "copy"}
         for op in stream.ops:
             if op.kind == "wait":
                 waits.setdefault(op.pipe, []).append(op)
             elif op.kind == "release":
                 releases.setdefault(op.pipe, []).append(op)
-            elif op.kind == "acquire" and "store" not in op.pipe:
-                # (A store pipeline's acquire waits for older stores, as often as one likes.)
+            elif op.kind == "acquire" and op.pipe in copied:
+                # Only where copies fill does an acquire expect something; elsewhere it is a wait that may
+                # be repeated.
                 acquired.append(op)
         for one, other in pairwise(acquired):
             if one.pipe == other.pipe and one.stage == other.stage and knobs["S"] > 1 and one.stage >= 0:
@@ -112,8 +124,8 @@ def _balance(streams: Sequence[RoleStream], knobs: Mapping[str, int]) -> list[Fi
         if not given:
             text = f"{pipe} is waited for {len(waited)} times and never released: its producer will stop"
             found.append(Finding("deadlock", text, waited[0].header, waited[0].line))
-        elif len(given) != len(waited):
-            text = f"{pipe}: {len(waited)} waits, but {len(given)} releases"
+        elif (taken := _number(waited, together)) != (back := _number(given, together)):
+            text = f"{pipe}: {taken} waits, but {back} releases"
             found.append(Finding("unbalanced", text, given[-1].header, given[-1].line))
     return found
 
@@ -171,7 +183,7 @@ def lint(
             found += _retire(merged)
     for group in ("mainloop", "epilogue", "kernel"):
         listed = tuple(streams.get(group, ()))
-        found += _balance(listed, knobs)
+        found += _balance(listed, knobs, group == "kernel")
         found += _arrivals(listed)
     unique = {(f.kind, f.message, f.line): f for f in found}
     return tuple(unique.values())

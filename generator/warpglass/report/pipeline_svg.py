@@ -50,7 +50,7 @@ def _spans(run: Run, rows: Sequence[StageRow]) -> list[tuple[str, list[tuple[int
         found.append((f"tensor core{at}{cta}", spans))
     for row in rows:
         spans = [(s.start, s.end, f"pl-{s.state}", tile_letter(s.tile, s.step), s.tile) for s in row.spans]
-        found.append((f"{row.pipe}[{row.stage}]", spans))
+        found.append((f"{row.pipe.removeprefix('pipeline_')}[{row.stage}]", spans))
     return found
 
 
@@ -106,7 +106,7 @@ def curve_svg(series: Mapping[str, Sequence[tuple[int, int | None]]], label: str
     ]
 
     def place(x: int, y: int) -> tuple[float, float]:
-        return left + (x - low) / span * (width - left - 60), 12 + (1 - y / top) * (height - bottom - 20)
+        return left + (x - low) / span * (width - left - 100), 12 + (1 - y / top) * (height - bottom - 20)
 
     for number, (name, values) in enumerate(series.items()):
         known = [(x, y) for x, y in values if y is not None]
