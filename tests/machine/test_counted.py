@@ -115,3 +115,22 @@ def test_tensor_memory() -> None:
     assert buffer.unknown is not None
     assert "LDTM" in buffer.unknown
     assert result.findings == ()
+
+
+def test_bytes_of_tensor_copies_are_unknown_to_the_roofline() -> None:
+    from warpglass.analysis.access import uncounted_copies
+    from warpglass.analysis.sass_listing import sass_listing
+
+    for kernel, values, word in (
+        ("tma_tile", [bytes(128), np.zeros(512, np.float32), 1], "UTMALDG"),
+        ("tma_store", [bytes(128), 2.0], "UTMASTG"),
+    ):
+        result, _ = run("tensor_copy", "sm_90a", kernel, 256, values)
+        listing = sass_listing(compiled("tensor_copy", "sm_90a")[0], kernel, result.functions)
+        assert (
+            uncounted_copies(listing, result)
+            == f"bytes moved by {word} are not counted; a profiler would tell"
+        )
+    result, _ = run("tensor_memory", "sm_100a", "tcgen05_tile", 128, [np.zeros(2048, np.float32), 0, 0, 0, 1])
+    listing = sass_listing(compiled("tensor_memory", "sm_100a")[0], "tcgen05_tile", result.functions)
+    assert uncounted_copies(listing, result) is None

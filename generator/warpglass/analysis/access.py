@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from warpglass.analysis.listing import Listing
 from warpglass.machine.result import AccessSample, RunResult
 
-__all__ = ["AccessRow", "access_table"]
+__all__ = ["AccessRow", "access_table", "uncounted_copies"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +79,20 @@ def access_table(listing: Listing, result: RunResult) -> tuple[AccessRow, ...]:
             )
         )
     return tuple(rows)
+
+
+#: Copies whose size lies in a tensor map, which nobody here can read.
+_TENSOR_COPIES = frozenset({"UTMALDG", "UTMASTG", "UTMAREDG"})
+
+
+def uncounted_copies(listing: Listing, result: RunResult) -> str | None:
+    """Why sectors and bytes of the run are not all of its traffic; None where they are."""
+    on = result.counters["warp_on"]
+    found = sorted(
+        {
+            base
+            for pc, row in enumerate(listing.rows)
+            if (base := row.opcode.split(".", 1)[0]) in _TENSOR_COPIES and on[pc]
+        }
+    )
+    return f"bytes moved by {' and '.join(found)} are not counted; a profiler would tell" if found else None

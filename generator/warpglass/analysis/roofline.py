@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from warpglass.analysis.access import access_table
+from warpglass.analysis.access import access_table, uncounted_copies
 from warpglass.analysis.number import Number, derived, ratio
 from warpglass.analysis.operations import arithmetic
 from warpglass.analysis.problem import Problem
@@ -87,7 +87,7 @@ def roofline(subject: Subject) -> Roofline:
         p = subject.problem
         total = Number("Operations", p.flops, "FLOP", "static", f"{p.text}: {p.rule}", "problem")
     found = unique_bytes(subject)
-    nowhere = _unmapped(subject)
+    nowhere = _unmapped(subject) or uncounted_copies(subject.listing, subject.result)
     unique = executed(
         "Unique bytes",
         None if found is None else sum(found),
