@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import warpglass
-from warpglass.errors import CompileError, InputError, LaunchError
+from warpglass.cli import main
+from warpglass.errors import CompileError, InputError, LaunchError, ParseError
 from warpglass.options import ReportOptions
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -97,6 +98,28 @@ def test_counts_of_a_cut_run_are_unknown_and_say_why(axpy: Path) -> None:
     so_far = number(data["launches"][0], "Warp instructions so far")
     assert 0 < so_far["value"] <= 48
     assert so_far["scope"].startswith("executed, ")
+
+
+def test_a_broken_kernel_costs_itself_only(axpy: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    broken = ".visible .entry broken() {\n    .reg .u32 a;\n    add.u32 a, , 3;\n    ret;\n}\n"
+    axpy.write_text(AXPY + broken + ".visible .entry odd() { newfangled.u32 ; ret; }\n")
+    line = AXPY.count("\n") + 3
+    data = warpglass.make_report([axpy]).data
+    assert [launch["kernel"]["name"] for launch in data["launches"]] == ["axpy", "odd"]
+    (warning,) = (text for text in data["assumptions"] if text.startswith("warning: "))
+    head, source, caret = warning.split("\n")
+    assert head.startswith(f"warning: axpy.ptx:{line}:16: expected an operand")
+    assert source.strip() == "add.u32 a, , 3;"
+    assert source[caret.index("^")] == ","
+    assert sum("'newfangled' is kept as text" in text for text in data["assumptions"]) == 1
+    hidden = warpglass.make_report([axpy], ReportOptions(no_source=True)).data["assumptions"]
+    assert not any("add.u32 a" in text for text in hidden)
+    with pytest.raises(SystemExit):
+        main(["report", str(axpy), "-o", str(axpy.with_suffix(".json"))])
+    assert head in capfd.readouterr().err
+    axpy.write_text(".version 8.0\n.target sm_80\n.address_size 64\n" + broken)
+    with pytest.raises(ParseError, match="expected an operand"):
+        warpglass.make_report([axpy])
 
 
 def test_no_source_empties_the_json_too(axpy: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import warpglass
 from warpglass import gpu
 from warpglass.analyse import diagnosis_of, profiled_times
-from warpglass.collect import CodeUnit, InputFile, collect, read_inputs
+from warpglass.collect import WARNING, CodeUnit, InputFile, collect, read_inputs
 from warpglass.cuda import ToolUse
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
@@ -38,12 +38,10 @@ from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 from warpglass.report.value_budget import fit_values
 
-__all__ = ["WARNING", "make_report", "plan_unit"]
+__all__ = ["make_report", "plan_unit"]
 
 Progress = Callable[[str], None]
 
-#: Begins an assumption that the user should see at once.
-WARNING = "warning: "
 _LAUNCH_FILE = "warpglass.toml"
 _MAX_NOTES = 1 << 20
 

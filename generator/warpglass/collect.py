@@ -12,18 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from warpglass import cuda, ptx, sass
-from warpglass.errors import InputError, UsageError, WarpglassError
+from warpglass.errors import InputError, ParseError, UsageError, WarpglassError
 from warpglass.files import is_folder, read_file
 from warpglass.inputs.sniff import Kind, decode_text, sniff
 from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
 
-__all__ = ["PROFILE_KINDS", "CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
+__all__ = ["PROFILE_KINDS", "WARNING", "CodeUnit", "InputFile", "Problem", "collect", "read_inputs"]
 
 #: Inputs that hold measurements instead of code; :mod:`warpglass.profiles` reads them.
 PROFILE_KINDS = ("ncu-rep", "ncu-csv", "ncu-text")
 
+#: Begins a problem that the user should see at once, on the terminal too.
+WARNING = "warning: "
 #: Larger inputs are refused: a kernel's text has kilobytes, a profiler report some hundred megabytes.
 MAX_INPUT = 1 << 30
 _MAX_TEXT = 64 << 20
@@ -78,7 +80,7 @@ class CodeUnit:
     def kernels(self) -> tuple[ptx.Function, ...]:
         """Every kernel with its parameters; without a body where only machine code is known."""
         if self.module is not None:
-            return self.module.kernels
+            return tuple(kernel for kernel in self.module.kernels if kernel.has_body)
         if self.sass is not None:
             return tuple(signature(f) for f in self.sass.functions if f.is_kernel)
         return ()
@@ -166,12 +168,32 @@ def _from_ptx(file: InputFile, options: ReportOptions, say: Progress) -> list[Co
     for module in ptx.parse_all(text, file.name):
         arch = module.target[0] if module.target else cuda.DEFAULT_ARCH
         wanted = [cuda.check_arch(a) for a in options.arch]
-        problems: tuple[Problem, ...] = ()
+        problems = _diagnosed(module, file, options.no_source)
         if wanted and arch not in wanted:
             told = f"{file.name} is PTX for {arch}; --arch {', '.join(wanted)} does not change it"
-            problems = (Problem(told, file.index),)
+            problems = (*problems, Problem(told, file.index))
         units.append(CodeUnit(file, arch, module.text or text, module, problems=problems))
     return units
+
+
+def _diagnosed(module: ptx.Module, file: InputFile, no_source: bool) -> tuple[Problem, ...]:
+    """What the parser kept as text, and the functions it gave up on: their neighbours are executed."""
+    errors = [
+        ParseError(
+            d.message,
+            file=d.file,
+            line=d.line,
+            column=d.column,
+            source_line=None if no_source else d.source_line,
+        )
+        for d in module.diagnostics
+        if d.severity == "error"
+    ]
+    if errors and not any(k.has_body for k in module.kernels):
+        raise errors[0]
+    told = [f"{WARNING}{error}" for error in errors]
+    told += [f"{d.file}:{d.line}: {d.message}" for d in module.diagnostics if d.severity != "error"]
+    return tuple(Problem(text, file.index) for text in told)
 
 
 def _from_cuda(file: InputFile, options: ReportOptions, say: Progress) -> list[CodeUnit]:
