@@ -128,6 +128,7 @@ FAULTS = (
 )
 #: Everyday kernels: their launch, the foremost advice (None: any), what would be wrong to say.
 EVERYDAY = (
+    (Fault("waits", "everyday", "", (2, 1, 1)), None, ("register-reuse",)),
     (
         Fault("stencil", "everyday", "", (32, 128, 1), (32, 8, 1), ("n=1026",)),
         None,

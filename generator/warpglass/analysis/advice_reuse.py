@@ -204,8 +204,9 @@ def shuffles(case: Case) -> Iterator[Advice]:
         return
     threads = case.subject.launch.threads_per_block * max(1, case.subject.result.blocks_counted)
     lanes = sum(row.lanes * row.requests for row in loads) / threads
-    # A tree over n threads makes n - 1 sums: two values read for each, at less than half of the barriers.
-    if lanes > 0.6 * each:
+    # A tree over n threads makes n - 1 sums, for each of which one or two values are read: a value or two a
+    # thread in all, where a tile would be read at each barrier.
+    if not 0.75 <= lanes <= 0.6 * each:
         return
     inside = case.subject.launch.warps_per_block
     # A level of the tree: a barrier, a load and a sum, about 55 cycles; a shuffle with its sum about 25.

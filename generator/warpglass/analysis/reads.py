@@ -49,9 +49,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """``own`` is how often a thread reads each of its values (1: never again), ``block`` how often the
-    threads looked at do together; ``values`` how many distinct ones a thread has, ``pcs`` the instructions
-    whose value the same thread had read before; ``windows`` slide."""
+    """``own`` is how often a thread reads each of its values (1: never again), of buffers that nobody writes,
+    and ``values`` how many it has there; ``block`` is how often the threads looked at read each value
+    together. ``pcs`` read what the same thread had read before; ``windows`` slide."""
 
     own: float
     block: float
@@ -111,10 +111,7 @@ def block_reads(subject: Subject) -> Reads | None:
     if found is None:
         return None
     threads, addresses, pcs, sizes = found
-    keys = np.unique(threads << 50 | (addresses & ((1 << 50) - 1)), return_index=True)
-    number = max(1, int(np.unique(threads).size))
-    again = np.ones(threads.size, dtype=bool)
-    again[keys[1]] = False
+    own = _own(subject, threads, addresses, pcs)
     windows = []
     for buffer in subject.result.buffers:
         if buffer is not None:
@@ -122,12 +119,31 @@ def block_reads(subject: Subject) -> Reads | None:
             if window is not None:
                 windows.append(window)
     return Reads(
-        threads.size / max(1, keys[0].size),
+        own[0],
         threads.size / max(1, int(np.unique(addresses).size)),
-        keys[0].size / number,
-        tuple(int(pc) for pc in np.unique(pcs[again])),
+        own[1],
+        own[2],
         tuple(sorted(windows, key=lambda w: (-w.reads, w.buffer))),
     )
+
+
+def _own(subject: Subject, threads: I64, addresses: I64, pcs: I64) -> tuple[float, float, tuple[int, ...]]:
+    """(reads of a thread for each of its values, values a thread, instructions that read again).
+
+    Of buffers that nobody writes: a value that changes meanwhile, as a lock's, has to be read again.
+    """
+    wanted = np.zeros(threads.size, dtype=bool)
+    for b in subject.result.buffers:
+        if b is not None and b.sectors is not None and not b.sectors[1]:
+            wanted |= (addresses >= b.base) & (addresses < b.base + max(1, b.size))
+    threads, addresses, pcs = threads[wanted], addresses[wanted], pcs[wanted]
+    if not threads.size:
+        return 1.0, 0.0, ()
+    keys, first = np.unique(threads << 50 | (addresses & ((1 << 50) - 1)), return_index=True)
+    again = np.ones(threads.size, dtype=bool)
+    again[first] = False
+    number = int(np.unique(threads).size)
+    return threads.size / keys.size, keys.size / number, tuple(int(pc) for pc in np.unique(pcs[again]))
 
 
 def _window(

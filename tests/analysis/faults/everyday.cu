@@ -53,6 +53,18 @@ __global__ void normalise(const float* in, const float* gain, const float* bias,
         out[blockIdx.x * 1024 + i] = (in[blockIdx.x * 1024 + i] - sum) * gain[i] + bias[i];
 }
 
+// A thread waits for another block's flag: what it reads again may have changed.
+__global__ void waits(volatile int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        for (int i = 0; i < 64; i++) out[threadIdx.x] = i;
+        __threadfence();
+        flag[threadIdx.x] = 1;
+    } else {
+        while (flag[threadIdx.x] == 0) {}
+        out[256 + threadIdx.x] = flag[threadIdx.x];
+    }
+}
+
 __global__ void bins(const unsigned* data, int* count, int n) {
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) atomicAdd(&count[data[i] & 63], 1);
 }
