@@ -89,3 +89,17 @@ def test_a_driver_that_leaves_it_to_the_builder(tmp_path: Path) -> None:
     assert len(choice.candidates) == 2
     decided = choose_headers(text, (tree(tmp_path),), "sm_90", ("KernelTmaWarpSpecializedPingpong",))
     assert len(decided.paths) == 2
+
+
+@pytest.mark.parametrize(
+    ("tag", "element", "mainloop"),
+    [
+        ("Cooperative", "float_e4m3_t", "sm90_mma_tma_gmma_ss_warpspecialized_fp8"),
+        ("CooperativeFP8FastAccum", "float_e4m3_t", "sm90_mma_tma_gmma_ss_warpspecialized"),
+        ("Pingpong", "half_t", "sm90_mma_tma_gmma_ss_warpspecialized"),
+    ],
+)
+def test_fp8_without_fast_accumulation_promotes(tag: str, element: str, mainloop: str) -> None:
+    text = f"using ElementA = cutlass::{element};\nusing S = cutlass::gemm::KernelTmaWarpSpecialized{tag};\n"
+    choice = choose_headers(f"{text}CollectiveBuilder<cutlass::arch::Sm90>")
+    assert choice.mainloop == f"gemm/collective/{mainloop}.hpp"

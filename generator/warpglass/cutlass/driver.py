@@ -10,6 +10,8 @@ from pathlib import Path
 __all__ = ["DriverChoice", "choose_headers", "is_driver"]
 
 _DRIVER = re.compile(r"CollectiveBuilder\b|CollectiveMma\b|KernelScheduleAuto|GemmUniversalAdapter\b")
+_FP8 = re.compile(r"\bElement(?:Input)?A\w*\s*=\s*(?:cutlass::)?float_e[45]m[23]_t\b")
+_PROMOTING = ("sm90_mma_tma_gmma_ss_warpspecialized", "sm90_mma_array_tma_gmma_ss_warpspecialized")
 _ROOTS = ("include/cutlass", "cutlass/include/cutlass", "cutlass", ".")
 
 #: End of a schedule tag, mainloop, kernel layer (``|`` stands for the common word), for sm_90 operands
@@ -97,7 +99,9 @@ def choose_headers(
             ]
     paths: tuple[Path, ...] = ()
     if tag is not None:
-        names = (f"gemm/collective/{tag[1]}.hpp", f"gemm/kernel/{tag[2]}.hpp")
+        # Without fast accumulation, fp8 operands get a mainloop that promotes (sm90_gmma_builder.inl).
+        promotes = tag[1] in _PROMOTING and "FastAccum" not in tag[0] and _FP8.search(text) is not None
+        names = (f"gemm/collective/{tag[1]}{'_fp8' if promotes else ''}.hpp", f"gemm/kernel/{tag[2]}.hpp")
         if tree is not None and all((tree / name).is_file() for name in names):
             paths = tuple(tree / name for name in names)
         listed = " and ".join(f"cutlass/{name}" for name in names)
@@ -109,7 +113,9 @@ def choose_headers(
     message = f"this is a driver: its pipeline is in CUTLASS's headers, and {why}"
     if candidates:
         message += f"; for {chosen or 'its architecture'} the include tree has {len(candidates)} headers, "
-        message += "among them " + ", ".join(candidates[:4])
+        # Two of each: mainloops and kernel layers.
+        shown = [[c for c in candidates if f"/{kind}/" in c][:2] for kind in ("collective", "kernel")]
+        message += "among them " + ", ".join(shown[0] + shown[1])
     else:
         message += "; -I names the include tree, --schedule a tag such as KernelTmaWarpSpecializedPingpong"
     return DriverChoice(chosen, None, None, None, (), tuple(candidates), message)
