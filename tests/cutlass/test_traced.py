@@ -193,3 +193,11 @@ def test_includes_stay_beside_their_header(tmp_path: Path) -> None:
     found = included_headers([(inner / "a.hpp", text)])
     assert [name for name, _ in found] == ["beside.hpp"]
     assert len(included_headers([(inner / "a.hpp", text)], [tmp_path])) == 2
+
+
+@pytest.mark.slow
+def test_a_role_without_an_end_gives_no_program() -> None:
+    endless = KERNEL.replace("int work_idx = 0;", "int work_idx = 0; while (true) { work_idx = 1; }", 1)
+    model = cutlass.parse([("two_modes.hpp", TURNS.encode())], ("small_kernel.hpp", endless.encode()))
+    assert all(program["id"] != "traced" for program in model.derived.programs)
+    assert any("did not come to its end" in reason for reason in model.derived.reasons)

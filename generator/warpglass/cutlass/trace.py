@@ -15,6 +15,7 @@ from warpglass.cutlass.structure import Header
 __all__ = ["trace_kernel"]
 
 _FIFTH = re.compile(r"UMMA::|tcgen05|arch::Sm10\d|SM10\d_|sm100")
+_MOST_ROLES = 24
 _CLASS = re.compile(r"\b(Pipeline\w*(?:Async|Store)|OrderedSequenceBarrier)\s*<\s*([\w:]+)")
 
 
@@ -68,7 +69,12 @@ def trace_kernel(
     decide: Mapping[str, bool] | None = None,
 ) -> tuple[Node | None, str]:
     """(program, why there is none, or what it lacks)."""
-    runs = [role_streams(kernel, others, {**knobs, "K": k, "O": 3}, decide) for k in RUNS]
+    runs = []
+    for k in RUNS:
+        run = role_streams(kernel, others, {**knobs, "K": k, "O": 3}, decide)
+        if len(run) > _MOST_ROLES or any(stream.notes for stream in run):
+            return None, f"there are more than {_MOST_ROLES} roles, or one of them did not come to its end"
+        runs.append(run)
     if not runs[0] or any(len(run) != len(runs[0]) for run in runs):
         return None, "the roles differ from run to run"
     groups = knobs.get("W", 2)
