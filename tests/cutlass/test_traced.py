@@ -63,6 +63,7 @@ def test_example_88_has_two_phases_and_a_schedule() -> None:
         "pipeline_inner": ("PipelineTmaAsync", 1, 2),  # keys and values for both
     }
     assert [lane["name"] for lane in program["lanes"]] == ["ProducerLoadKV", "Consumer0", "Consumer1"]
+    assert [lane["role"] for lane in program["lanes"]] == ["mainloop load", "Consumer0", "Consumer1"]
     lines = texts(kernel, *folder.glob("collective/*.hpp"))
     # Two products for each of K blocks, each warpgroup on its own rows.
     for blocks, tiles in ((2, 1), (8, 2), (20, 3)):

@@ -298,7 +298,9 @@ def _lane(kernel: _Kernel, role: Role, name: str) -> b.Node:
             later = _tile(kernel, lane, usual)
             body.append(b.loop("o", "O", [b.when(["==", "o", 0], first, later)]))
     behind = lane.nodes(parts[0][2])
-    return b.lane(name, role.name, [*lane.starts(), *before, *body, *behind])
+    # The graph puts loads on the left.
+    does = "mainloop load" if lane.fills and not lane.mma else role.name
+    return b.lane(name, does, [*lane.starts(), *before, *body, *behind])
 
 
 def _tile(kernel: _Kernel, lane: _Lane, runs: Sequence[Sequence[Step]]) -> list[b.Node]:
