@@ -3,6 +3,7 @@
 import pytest
 
 from warpglass import ptx
+from warpglass.api import make_report
 from warpglass.errors import ExecutionError, LaunchError, UsageError
 from warpglass.launchfile import plan_launches, select_kernels
 from warpglass.machine import execute
@@ -54,3 +55,31 @@ def test_columns_of_statements_on_one_line():
     )
     instructions = ptx.parse(text).kernels[0].instructions
     assert [(i.line, i.column) for i in instructions] == [(5, 3), (5, 22), (7, 2)]
+
+
+BODIES = {
+    "nothing": ("", ["ret"]),
+    "no return": ("mov.u32 %r1, 1;", ["mov.u32", "ret"]),
+    "a call": ("call f; mov.u32 %r1, 1;", ["call", "mov.u32", "ret", "mov.u32", "ret"]),
+}
+
+
+@pytest.mark.parametrize(("body", "opcodes"), BODIES.values(), ids=BODIES.keys())
+def test_functions_that_end_without_return(tmp_path, body, opcodes):
+    path = tmp_path / "k.ptx"
+    function = ".func f() { .reg .b32 %r<3>; mov.u32 %r1, 2; }\n"
+    path.write_text(f"{HEAD}{function}.visible .entry k() {{ .reg .b32 %r<3>; {body} }}")
+    run = make_report([path], ReportOptions(isa="ptx")).data["launches"][0]["runs"][0]
+    assert run["complete"]
+    assert run["code"]["instructions"]["opcode"] == opcodes
+    assert run["profile"]["warp_executed"] == [16] * len(opcodes)
+    covered = [pc for block in run["code"]["blocks"] for pc in range(block["start"], block["end"])]
+    assert covered == list(range(len(opcodes)))
+
+
+def test_more_blocks_than_json_can_count(tmp_path):
+    path = tmp_path / "k.ptx"
+    path.write_text(f"{HEAD}// warpglass: grid=2147483647,65535,65535\n.visible .entry k() {{ trap; }}")
+    report = make_report([path], ReportOptions(isa="ptx", max_warp_instructions=100))
+    assert report.data["launches"][0]["runs"][0]["blocks"]["total"] == float(2147483647 * 65535 * 65535)
+    assert "</html>" in report.to_html(charts="static")

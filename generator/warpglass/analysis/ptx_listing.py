@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from warpglass import ptx
 from warpglass.analysis.listing import Frame, Listing, ListingBlock, ListingLoop, ListingRow
 from warpglass.flow.ptx import ptx_cfg, ptx_liveness, reads_writes
+from warpglass.machine.ptx_program import falls_off
 from warpglass.ptx.kinds import access_width, kind_of, operation_of, space_of
 
 __all__ = ["ptx_frames", "ptx_listing"]
@@ -78,4 +79,12 @@ def ptx_listing(
             loops.append(ListingLoop(base + one.header, members, one.depth, latches))
         pressure = ptx_liveness(function, cfg)
         live.extend(pressure.live if pressure is not None else [None] * len(body))
+        if falls_off(function):
+            # The machine returns behind the last instruction; without a row, later ones shift.
+            place = start + len(body)
+            rows.append(
+                ListingRow(line=function.end_line, opcode="ret", text="ret", kind="exit", function=name)
+            )
+            blocks.append(ListingBlock(place, place + 1, (), None, None))
+            live.append(0 if pressure is not None else None)
     return Listing("ptx", kernel, tuple(rows), tuple(blocks), tuple(loops), tuple(live), tuple(types.items()))

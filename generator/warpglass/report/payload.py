@@ -147,7 +147,8 @@ def _run(unit: LaunchUnit, run: RunUnit) -> dict[str, object]:
         },
         "blocks": {
             "executed": result.blocks_executed,
-            "total": result.launch.blocks,
+            # Beyond 2^53 a number of JSON is exact no more: a float says that it is one.
+            "total": result.launch.blocks if result.launch.blocks <= 2**53 else float(result.launch.blocks),
             "traced": [trace.index for trace in result.traces],
         },
         "scaled": dict(result.scaled) if result.scaled is not None else None,
