@@ -77,9 +77,8 @@ class Shell:
             self.out.print(shown)
             return
         widths = [max(len(row[column]) for row in cells) for column in range(len(header))] if cells else []
-        for row in cells:
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            self.out.print(Text(line.rstrip()))
+        lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in cells)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
 
     @contextmanager
     def working(self, title: str) -> Iterator[Progress]:

@@ -4,12 +4,14 @@ import pytest
 
 from warpglass import ptx
 from warpglass.api import make_report
-from warpglass.errors import ExecutionError, LaunchError, UsageError
+from warpglass.errors import ExecutionError, InputError, LaunchError, ParseError, UsageError
 from warpglass.launchfile import plan_launches, select_kernels
 from warpglass.machine import execute
 from warpglass.machine.launch import Launch
+from warpglass.ncu.exports import parse_csv
 from warpglass.options import ReportOptions
 from warpglass.patterns import compile_pattern
+from warpglass.report.model import Report
 
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
@@ -83,3 +85,28 @@ def test_more_blocks_than_json_can_count(tmp_path):
     report = make_report([path], ReportOptions(isa="ptx", max_warp_instructions=100))
     assert report.data["launches"][0]["runs"][0]["blocks"]["total"] == float(2147483647 * 65535 * 65535)
     assert "</html>" in report.to_html(charts="static")
+
+
+def test_a_table_with_too_many_columns():
+    header = ",".join(f'"c{i}"' for i in range(100_001))
+    with pytest.raises(ParseError, match="100003 columns"):
+        parse_csv(f'"ID","Kernel Name",{header}\n0,k\n')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schema": "warpglass-report/1", "launches": ' + "[" * 100_000,
+        '{"schema": "warpglass-report/1", "launches": ' + "9" * 5000 + "}",
+        '{"schema": "warpglass-report/1", "launches": NaN}',
+        '{"schema": "warpglass-report/1", "__proto__": {"polluted": 1}}',
+        "[1, 2]",
+        '{"a": 1}\0',
+    ],
+)
+def test_reports_that_are_none(tmp_path, text):
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"r\.json: not ") as caught:
+        Report.load(path)
+    assert len(str(caught.value)) < 300

@@ -30,6 +30,8 @@ _ID_COLUMNS = frozenset(
 _LAUNCH_KEY = ("ID", "Process ID", "Kernel Name", "Kernel Time", "Block Size", "Grid Size")
 _DIMS = re.compile(r"(\d+)\D+(\d+)\D+(\d+)")
 _RULE_TYPES = {"INF": "info", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+#: Columns that are read at most: a report with every metric has some thousands.
+_MOST_COLUMNS = 100_000
 _EMPTY_SESSION = Session(None, None, None, None, None, None, None, None, {}, {})
 
 #: Unit spellings that drifted between versions, and the scale to the base unit.
@@ -134,6 +136,13 @@ def parse_csv(text: str, name: str = "<csv>") -> Report:
     """Read an export. Raises :class:`ParseError` where there is no header; odd rows become problems."""
     text = text.replace("\r\n", "\n")
     header, rows = _body(text, name)
+    if len(header) > _MOST_COLUMNS:
+        raise ParseError(
+            f"{len(header)} columns; a profiler has far fewer than {_MOST_COLUMNS} metrics",
+            file=name,
+            line=1,
+            column=1,
+        )
     problems: list[str] = []
     if "Metric Name" in header:
         drafts = _details(header, rows, problems)

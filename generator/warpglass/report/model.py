@@ -55,7 +55,7 @@ class Report:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"not JSON: {error}") from error
+            raise InputError(f"not JSON: {str(error).partition(';')[0]}") from error
         if not isinstance(value, dict):
             raise InputError("not a report: the JSON is no object")
         try:
@@ -71,7 +71,10 @@ class Report:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise InputError(f"{Path(path).name} cannot be read: no UTF-8 text: {error}") from error
-        return cls.from_json(text)
+        try:
+            return cls.from_json(text)
+        except InputError as error:
+            raise InputError(f"{Path(path).name}: {error.message}", hint=error.hint) from error
 
     @property
     def sections(self) -> tuple[Section, ...]:
