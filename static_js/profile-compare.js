@@ -194,14 +194,14 @@ export function initProfile(root, app) {
     const base = compareBase(app.report, launch, choice);
     // One comparison needs two launches; the list and the repeated launches need all.
     if (choice) await Promise.all(app.report.launches.map(dataMeasured));
-    const parts = ['profile', 'metrics', 'verdict', 'launches', 'comparison'].map(section);
+    const parts = ['profile', 'metrics', 'verdict', 'roofline', 'launches', 'comparison'].map(section);
     if (mine !== turn) return;
     for (const part of parts) if (part) compareClear(part);
-    const [list, repeated] = [parts[3], parts[4]];
+    const [list, repeated] = [parts[4], parts[5]];
     if (choice && list) compareList(list, app, choice);
     if (choice && repeated) compareRepeated(repeated, app, choice);
     if (base !== null && base !== undefined && base !== launch) {
-      await Promise.all(parts.slice(0, 3).map(async (part) => {
+      await Promise.all(parts.slice(0, 4).map(async (part) => {
         if (!part) return;
         await lazyUnpack(part, launch);
         if (mine === turn) await compareLaunch(part, app, launch, base);
