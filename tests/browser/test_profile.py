@@ -58,8 +58,8 @@ def test_a_baseline_puts_differences_into_every_table(page: Any) -> None:
     until(page, "document.querySelectorAll('.delta').length === 0")
 
 
-#: Tables of the page that show measured numbers but hold no difference. A caption with another badge says that
-#: its table was read from tables of hardware (occupancy by resource, peaks): launches of one kernel share it.
+#: Tables of the page that show measured numbers but hold no difference. Another badge in a caption says that
+#: the table was read from tables of hardware (occupancy by resource, peaks): all launches of a kernel share it.
 LEFT_OUT = """[...document.querySelectorAll('section table, section dl.pairs, ul.tiles')]
   .filter((one) => one.offsetParent && !/provenance|code|memory/.test(one.closest('section').id))
   .filter((one) => !one.closest('details:not([open])') && !one.querySelector('.delta'))
