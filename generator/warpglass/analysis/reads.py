@@ -119,16 +119,15 @@ def block_reads(subject: Subject) -> Reads | None:
             if window is not None:
                 windows.append(window)
     return Reads(
-        own[0],
-        threads.size / max(1, int(np.unique(addresses).size)),
-        own[1],
-        own[2],
+        *own,
         tuple(sorted(windows, key=lambda w: (-w.reads, w.buffer))),
     )
 
 
-def _own(subject: Subject, threads: I64, addresses: I64, pcs: I64) -> tuple[float, float, tuple[int, ...]]:
-    """(reads of a thread for each of its values, values a thread, instructions that read again).
+def _own(
+    subject: Subject, threads: I64, addresses: I64, pcs: I64
+) -> tuple[float, float, float, tuple[int, ...]]:
+    """(reads of a thread for each of its values, of all threads, values a thread, what reads again).
 
     Of buffers that nobody writes: a value that changes meanwhile, as a lock's, has to be read again.
     """
@@ -138,12 +137,17 @@ def _own(subject: Subject, threads: I64, addresses: I64, pcs: I64) -> tuple[floa
             wanted |= (addresses >= b.base) & (addresses < b.base + max(1, b.size))
     threads, addresses, pcs = threads[wanted], addresses[wanted], pcs[wanted]
     if not threads.size:
-        return 1.0, 0.0, ()
+        return 1.0, 1.0, 0.0, ()
     keys, first = np.unique(threads << 50 | (addresses & ((1 << 50) - 1)), return_index=True)
     again = np.ones(threads.size, dtype=bool)
     again[first] = False
     number = int(np.unique(threads).size)
-    return threads.size / keys.size, keys.size / number, tuple(int(pc) for pc in np.unique(pcs[again]))
+    return (
+        threads.size / keys.size,
+        threads.size / int(np.unique(addresses).size),
+        keys.size / number,
+        tuple(int(pc) for pc in np.unique(pcs[again])),
+    )
 
 
 def _window(
