@@ -40,7 +40,7 @@ Builder = Callable[[SassRegisters, CodeMap, Instruction, int], Op]
 #: Opcodes whose results are unknown.
 COUNTED = frozenset((
     "HGMMA", "IGMMA", "QGMMA", "BGMMA", "UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF",
-    "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMXQMMA", "UTCCP", "UTCSHIFT", "LDTM", "STTM",
+    "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCCP", "UTCSHIFT", "LDTM", "STTM",
 ))  # fmt: skip
 #: Memory instructions whose data may be unknown: the memory becomes so.
 _DATA = frozenset((
