@@ -61,7 +61,8 @@ def test_a_baseline_puts_differences_into_every_table(page: Any) -> None:
 #: Tables of the page that show measured numbers but hold no difference. Another badge in a caption says that
 #: the table was read from tables of hardware (occupancy by resource, peaks): all launches share it.
 LEFT_OUT = """[...document.querySelectorAll('section table, section dl.pairs, ul.tiles')]
-  .filter((one) => one.offsetParent && /launches|verdict|profile|metrics|comparison/.test(one.closest('section').id))
+  .filter((one) => one.offsetParent)
+  .filter((one) => /launches|verdict|profile|metrics|comparison/.test(one.closest('section').id))
   .filter((one) => !one.closest('details:not([open])') && !one.querySelector('.delta'))
   .filter((one) => !one.querySelector('caption .badge') || one.querySelector('caption .ev-measured'))
   .map((one) => one.closest('section').id + ': ' + one.textContent.slice(0, 60))"""
