@@ -160,6 +160,22 @@ def test_run_takes_cuda_text_as_it_takes_ptx() -> None:
 
 
 @pytest.mark.cuda
+def test_machine_code_says_what_hangs_on_data_nobody_gave(tmp_path: Path) -> None:
+    path = tmp_path / "hist.cu"
+    path.write_text(
+        "__global__ void hist(const unsigned char *d, int *bins) {\n"
+        "  int at = d[blockIdx.x * blockDim.x + threadIdx.x];\n  atomicAdd(&bins[at], 1);\n}\n"
+    )
+    runs = {run["isa"]: run for run in warpglass.make_report([path]).data["launches"][0]["runs"]}
+    for isa in ("ptx", "sass"):
+        (finding,) = (f for f in runs[isa]["findings"] if f["kind"] == "default-data")
+        assert (finding["line"], finding["evidence"]) == (3, "static")
+        assert finding["message"].startswith(
+            "this address depends on default data: nobody gave the content of"
+        )
+
+
+@pytest.mark.cuda
 def test_a_deadlock_is_told_in_lines_of_the_source(tmp_path: Path) -> None:
     path = tmp_path / "stuck.cu"
     path.write_text(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from warpglass import machine, ptx, sass
 from warpglass.analysis.ptx_listing import ptx_listing
 from warpglass.analysis.sass_listing import control_columns, ptx_line_columns, sass_listing
+from warpglass.carry import with_default_data
 from warpglass.collect import CodeUnit
 from warpglass.expect import check_expectations, load_reference, parse_expectation
 from warpglass.launchparams import describe_params
@@ -53,7 +54,7 @@ def execute_unit(
     if unit.sass is not None and options.isa in ("auto", "sass"):
         machine_code = _sass_run(unit, unit.sass, launch, kernel, options, texts)
         if machine_code is not None:
-            runs.append(machine_code)
+            runs.append(with_default_data(machine_code, runs[0]) if runs else machine_code)
     return tuple(runs)
 
 
