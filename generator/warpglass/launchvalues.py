@@ -194,16 +194,18 @@ def _load(info: ParamInfo, name: str, place: Place) -> Array:
         raise _unfit(info, name, "a file name has no NUL")
     path = Path(name) if Path(name).is_absolute() else place.folder / name
     try:
-        if place.confined and not path.resolve().is_relative_to(place.folder.resolve()):
-            raise LaunchError(
-                f"argument {info.shown}: {name[:80]!r} lies outside the folder of {place.origin}",
-                hint=f"name the file on the command line: --arg {info.shown}={name[:80]}",
-            )
+        inside = not place.confined or path.resolve().is_relative_to(place.folder.resolve())
+    except (OSError, ValueError, RuntimeError) as error:
+        raise LaunchError(f"argument {info.shown}: {name[:80]!r}: {reason_of(error)}") from error
+    if not inside:
+        raise LaunchError(
+            f"argument {info.shown}: {name[:80]!r} lies outside the folder of {place.origin}",
+            hint=f"name the file on the command line: --arg {info.shown}={name[:80]}",
+        )
+    try:
         loaded: Any = load_array(path, _MOST_BYTES, LaunchError)
     except LaunchError as error:
         raise LaunchError(f"argument {info.shown}: {error.message}", hint=error.hint) from error
-    except (OSError, ValueError, RuntimeError) as error:
-        raise LaunchError(f"argument {info.shown}: {name[:80]!r}: {reason_of(error)}") from error
     if loaded.dtype.kind not in "iufb" or loaded.size == 0:
         raise LaunchError(f"argument {info.shown}: {name[:80]!r} holds no array of numbers")
     flat: Array = np.ascontiguousarray(loaded).reshape(-1)

@@ -110,3 +110,14 @@ def test_reports_that_are_none(tmp_path, text):
     with pytest.raises(InputError, match=r"r\.json: not ") as caught:
         Report.load(path)
     assert len(str(caught.value)) < 300
+
+
+def test_a_file_outside_is_refused_once(tmp_path):
+    module = ptx.parse(f"{HEAD}.visible .entry k(.param .u64 .ptr .global x) {{ ret; }}")
+    launches = tmp_path / "warpglass.toml"
+    launches.write_text('[[launch]]\nargs = { x = "../../outside.npy" }\n')
+    with pytest.raises(LaunchError) as caught:
+        plan_launches(module.functions, ReportOptions(launch_file=launches), None, text=module.text)
+    assert caught.value.message == (
+        "argument x: '../../outside.npy' lies outside the folder of warpglass.toml"
+    )
