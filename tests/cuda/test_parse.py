@@ -192,3 +192,12 @@ def test_any_text_is_parsed(text):
 )
 def test_any_words_are_parsed(words):
     cuda.parse(" ".join(words))
+
+
+def test_deep_nests_of_conditions_are_read_in_linear_steps():
+    deep = 20_000
+    source = cuda.parse(
+        "#if 1\n" * deep + "__global__ void k() {}\nvoid f() { k<<<1, 2>>>(); }\n" + "#endif\n" * deep
+    )
+    assert [(kernel.name, kernel.line) for kernel in source.kernels] == [("k", deep + 1)]
+    assert [launch.block for launch in source.launches] == [(2, 1, 1)]

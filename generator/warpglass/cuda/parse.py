@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tree_sitter import Node
@@ -18,6 +19,11 @@ from warpglass.inputs.sniff import decode_text
 __all__ = ["load", "parse", "read_source"]
 
 _MOST = 10_000
+#: Nodes that say what a kernel or a launch is part of, and how many of them are looked through.
+_SURROUNDING = frozenset(
+    {"namespace_definition", "template_declaration", "function_definition", "call_expression"}
+)
+_DEEPEST = 1000
 _LARGEST = 64 << 20
 
 #: Attributes that the grammar takes for a declaration of their own; blanks of the same length replace them.
@@ -56,13 +62,13 @@ def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] =
     scopes: dict[int, Scope] = {}
     kernels: list[CudaKernel] = []
     launches: list[LiteralLaunch] = []
-    for node in walk(root):
+    for node, around in _with_surroundings(root):
         if node.type == "function_definition":
             if "__global__" in child_kinds(node) and len(kernels) < _MOST:
-                kernel = _kernel(node)
+                kernel = _kernel(node, around)
                 kernels += [kernel] if kernel else []
         elif node.type == "kernel_call_syntax" and len(launches) < _MOST:
-            launch = _launch(node, outer, scopes)
+            launch = _launch(node, around, outer, scopes)
             launches += [launch] if launch else []
     notes = (
         (f"{name} holds text that is no plain CUDA; kernels in it may be missing",) if root.has_error else ()
@@ -70,7 +76,37 @@ def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] =
     return CudaSource(name, text, tuple(kernels), tuple(launches), comments, notes)
 
 
-def _kernel(node: Node) -> CudaKernel | None:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """A node around another, and what is around that: innermost first."""
+
+    node: Node
+    outer: _Around | None
+
+
+def _with_surroundings(root: Node) -> Iterator[tuple[Node, _Around | None]]:
+    """All named nodes in the order of the text, each with the nodes around it that matter here.
+
+    A tree can be asked for a node's parent too, but searches for it from its root each time: quadratic where
+    a file nests deeply.
+    """
+    stack: list[tuple[Node, _Around | None]] = [(root, None)]
+    while stack:
+        node, around = stack.pop()
+        yield node, around
+        inner = _Around(node, around) if node.type in _SURROUNDING else around
+        stack.extend((child, inner) for child in reversed(node.named_children))
+
+
+def _outwards(around: _Around | None) -> Iterator[Node]:
+    for _ in range(_DEEPEST):
+        if around is None:
+            return
+        yield around.node
+        around = around.outer
+
+
+def _kernel(node: Node, around: _Around | None) -> CudaKernel | None:
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type != "function_declarator":
         declarator = declarator.child_by_field_name("declarator")
@@ -82,14 +118,12 @@ def _kernel(node: Node) -> CudaKernel | None:
     params = tuple(_param(item) for item in listed if item.type.endswith("parameter_declaration"))
     scopes: list[str] = []
     template: tuple[str, ...] = ()
-    parent = node.parent
-    while parent is not None:
+    for parent in _outwards(around):
         if parent.type == "namespace_definition":
             scopes.append(text_of(parent.child_by_field_name("name")) or "(anonymous namespace)")
         elif parent.type == "template_declaration" and not template:
             given = parent.child_by_field_name("parameters")
             template = tuple(text_of(item) for item in (given.named_children if given is not None else []))
-        parent = parent.parent
     bare = name.rsplit("::", 1)[-1]
     qualified = "::".join([*reversed(scopes), name])
     return CudaKernel(bare, qualified, params, template, node.start_point.row + 1, node.end_point.row + 1)
@@ -114,16 +148,16 @@ def _param(node: Node) -> CudaParam:
     return CudaParam(name, written, "*" in written)
 
 
-def _launch(node: Node, outer: Scope, scopes: dict[int, Scope]) -> LiteralLaunch | None:
-    call = node.parent
-    if call is None or call.type != "call_expression":
+def _launch(
+    node: Node, around: _Around | None, outer: Scope, scopes: dict[int, Scope]
+) -> LiteralLaunch | None:
+    call = around.node if around is not None else None
+    if call is None or call.type != "call_expression" or node not in call.named_children:
         return None
     callee = text_of(call.child_by_field_name("function"))
     bare = callee.split("<", 1)[0].rsplit("::", 1)[-1].strip()
     template = callee[callee.index("<") :] if "<" in callee else ""
-    function = call.parent
-    while function is not None and function.type != "function_definition":
-        function = function.parent
+    function = next((item for item in _outwards(around) if item.type == "function_definition"), None)
     scope = outer
     if function is not None:
         scope = scopes.get(function.id) or scopes.setdefault(function.id, function_scope(function, outer))
