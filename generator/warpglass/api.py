@@ -73,6 +73,8 @@ def make_report(
         for planned in plan_unit(unit, chosen, assumptions, report_specs(profiles)):
             bare = demangled(planned.function.name).bare
             say(f"executing {bare} on {unit.arch}")
+            beyond = chosen.blocks_note(planned.launch.blocks, bare)
+            assumptions += [f"{WARNING}{beyond}"] if beyond is not None else []
             launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches), times))
     launches = _in_order(launches, chosen)
     fit_values(launches, chosen.value_budget)

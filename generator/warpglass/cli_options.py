@@ -285,8 +285,12 @@ def _extents(text: str | None, what: str) -> Dim3 | None:
 
 
 def resolve_archs(names: Sequence[str]) -> tuple[str, ...]:
-    """Architectures in the compiler's spelling, each once; ``native`` is that of the first GPU found."""
+    """Architectures in the compiler's spelling, each once; ``native`` is that of the first GPU found.
+
+    Raises :class:`UsageError` for a name that is no architecture, or that of one which does not exist.
+    """
     from warpglass.cuda.compile import check_arch
+    from warpglass.gpu import require_arch
 
     found: dict[str, None] = {}
     for name in names:
@@ -296,5 +300,5 @@ def resolve_archs(names: Sequence[str]) -> tuple[str, ...]:
                 raise UsageError("--arch native: no GPU was found here", hint="name one, --arch sm_80")
             found[devices[0]] = None
         else:
-            found[check_arch(name)] = None
+            found[require_arch(check_arch(name))] = None
     return tuple(found)

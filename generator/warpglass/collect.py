@@ -14,7 +14,7 @@ from pathlib import Path
 from warpglass import cuda, ptx, sass
 from warpglass.errors import InputError, ParseError, UsageError, WarpglassError
 from warpglass.files import is_folder, read_file
-from warpglass.inputs.sniff import Kind, decode_text, sniff
+from warpglass.inputs.sniff import Kind, decode_text, sniff, wide_encoding
 from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
@@ -143,6 +143,9 @@ def _is_header(file: InputFile) -> bool:
 
 def _unreadable(file: InputFile) -> InputError:
     if file.kind == "unknown":
+        wide = wide_encoding(file.content)
+        if wide is not None:
+            return InputError(f"{file.name} is {wide} text", hint="save it as UTF-8")
         return InputError(
             f"{file.name} is nothing that can be reported on",
             hint="inputs are recognised by content: CUDA source, PTX, SASS, cubin",

@@ -13,6 +13,7 @@ from warpglass.cuda.compile import DEFAULT_ARCH, check_arch
 from warpglass.cuda.model import CudaSource
 from warpglass.errors import LaunchError, UsageError
 from warpglass.files import is_file, read_file
+from warpglass.gpu import require_arch
 from warpglass.inputs.comments import LaunchComment, find_comments
 from warpglass.launchvalues import Place, split_argument
 from warpglass.machine.launch import Dim3
@@ -191,7 +192,7 @@ def compile_archs(source: CudaSource, options: ReportOptions, folder: Path) -> t
     names = [name for kernel in source.kernels for name in (kernel.name, kernel.qualified)]
     mine = [table for table in tables if _may_name(table.kernel, names)]
     wanted = [table.arch or base for table in mine] or [base]
-    return tuple(dict.fromkeys(check_arch(arch) for arch in wanted))
+    return tuple(dict.fromkeys(require_arch(check_arch(arch)) for arch in wanted))
 
 
 def _may_name(kernel: str | None, names: list[str]) -> bool:

@@ -86,12 +86,16 @@ def _number(info: ParamInfo, text: str) -> int | float | bool:
             return int(lowered, 0)
         except ValueError:
             pass
+        number: float | None
+        infinite = lowered.startswith(("inf", "-inf", "+inf"))
         try:
-            return float(
-                lowered.removesuffix("f") if not lowered.startswith(("inf", "-inf", "+inf")) else lowered
-            )
+            number = float(lowered if infinite else lowered.removesuffix("f"))
         except ValueError:
-            pass
+            number = None
+        if number is not None and math.isinf(number) and not infinite:
+            raise _unfit(info, text, "it is larger than any float; write inf if that is meant")
+        if number is not None:
+            return number
     raise _unfit(info, text, "it is no number, TYPE[COUNT]:FILL, file.npy or hex:…")
 
 
@@ -102,10 +106,7 @@ def _fitted(info: ParamInfo, value: object) -> int | float:
     if not isinstance(value, (int, float)):
         raise _unfit(info, value, "it is no number")
     if info.dtype.startswith(("f", "bf")):
-        try:
-            return float(value)
-        except OverflowError:
-            raise _unfit(info, value, "it is too large") from None
+        return _fitted_float(info, value)
     rule = _INTEGER.get(info.dtype)
     if isinstance(value, float):
         if not value.is_integer() or not math.isfinite(value):
@@ -119,6 +120,27 @@ def _fitted(info: ParamInfo, value: object) -> int | float:
         if signed and value >= 1 << (bits - 1) and info.dtype.startswith("s"):
             value -= 1 << bits
     return value
+
+
+#: What rounds to infinity, by type: half a step beyond the largest finite value.
+_OVERFLOW = {
+    "float16": 2.0**16 - 2.0**4,
+    "bfloat16": 2.0**128 - 2.0**119,
+    "float32": 2.0**128 - 2.0**103,
+}
+_FLOAT_NAMES = {"f16": "float16", "half": "float16", "bf16": "bfloat16", "f32": "float32", "float": "float32"}
+
+
+def _fitted_float(info: ParamInfo, value: int | float) -> float:
+    """A float that the parameter's type can hold: rounded there, but made infinite only where asked for."""
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _unfit(info, value, "it is too large") from None
+    limit = _OVERFLOW.get(_FLOAT_NAMES.get(info.dtype, info.dtype), math.inf)
+    if math.isfinite(number) and abs(number) >= limit:
+        raise _unfit(info, value, f"{info.c_type or info.dtype} would hold inf; write inf if that is meant")
+    return number
 
 
 def converted(info: ParamInfo, value: int | float) -> int | float:

@@ -159,6 +159,22 @@ class ReportOptions:
             chosen.update(range(first, min(last + 1, total, first + room)))
         return tuple(sorted(chosen))
 
+    def blocks_note(self, total: int, kernel: str, limit: int = 64) -> str | None:
+        """What to say where ``--blocks`` asks for blocks that a grid of ``total`` blocks of ``kernel`` does
+        not have, or for more than ``limit`` of them; None where every block asked for is kept."""
+        asked = ",".join(
+            str(a) if a == b else f"{a}-{b}" for a, b in self.blocks if b >= total and b < 2**63 - 1
+        )
+        chosen = self.traced_blocks(total, limit)
+        if asked:
+            left = "" if chosen else ": no block's steps are kept"
+            return f"--blocks {asked[:60]} goes beyond the {total} blocks of {kernel}, 0 to {total - 1}{left}"
+        wanted = sum(min(b, total - 1) - a + 1 for a, b in self.blocks)
+        if len(chosen) == limit < wanted:
+            kept = f"{chosen[0]} to {chosen[-1]}"
+            return f"--blocks: the steps of {limit} blocks of {kernel} are kept at most, of blocks {kept}"
+        return None
+
     def changed(self) -> dict[str, object]:
         """Options that differ from their default, as JSON values; paths keep their last part only."""
         default = ReportOptions()

@@ -4,6 +4,7 @@ import pytest
 
 from warpglass import ptx
 from warpglass.api import make_report
+from warpglass.cli_options import resolve_archs
 from warpglass.errors import ExecutionError, InputError, LaunchError, ParseError, UsageError
 from warpglass.launchfile import plan_launches, select_kernels
 from warpglass.machine import execute
@@ -121,3 +122,65 @@ def test_a_file_outside_is_refused_once(tmp_path):
     assert caught.value.message == (
         "argument x: '../../outside.npy' lies outside the folder of warpglass.toml"
     )
+
+
+@pytest.mark.parametrize("name", ["sm_999", "sm_99", "compute_00", "sm_42a"])
+def test_architectures_that_do_not_exist(name):
+    with pytest.raises(UsageError, match="no such architecture") as caught:
+        resolve_archs([name])
+    assert "sm_80, " in str(caught.value.hint)
+    assert resolve_archs(["compute_90a", "sm_88", "sm_90a"]) == ("sm_90a", "sm_88")
+
+
+def float_argument(kind, value):
+    text = f"{HEAD}.visible .entry k(.param .{kind} f) {{ ret; }}"
+    module = ptx.parse(text)
+    (planned,) = plan_launches(module.functions, ReportOptions(args=(f"f={value}",)), None, text=text)
+    return planned.launch.args["f"].value
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("f32", "1e99"), ("f32", "-3.4028236e38"), ("f32", "1" + "0" * 40), ("f32", "1e400"),
+        ("f64", "1e400"), ("f16", "65520"), ("bf16", "3.3962e38"),
+    ],
+)  # fmt: skip
+def test_floats_that_the_parameter_cannot_hold(kind, value):
+    with pytest.raises(LaunchError, match=r"does not fit.*write inf"):
+        float_argument(kind, value)
+
+
+def test_floats_that_the_parameter_holds():
+    assert float_argument("f32", "inf") == float("inf")
+    assert float_argument("f32", "-inf") == float("-inf")
+    assert float_argument("f32", "3.4028235e38f") == 3.4028235e38
+    assert float_argument("f64", "1e99") == 1e99
+    assert float_argument("f16", "65519") == 65519
+
+
+def test_blocks_that_the_grid_lacks(tmp_path):
+    path = tmp_path / "k.ptx"
+    path.write_text(f"{HEAD}// warpglass: grid=4\n.visible .entry k() {{ ret; }}")
+
+    def told(*ranges):
+        report = make_report([path], ReportOptions(isa="ptx", blocks=ranges))
+        return [text for text in report.data["assumptions"] if "--blocks" in text]
+
+    assert told((7, 9)) == [
+        "warning: --blocks 7-9 goes beyond the 4 blocks of k, 0 to 3: no block's steps are kept"
+    ]
+    assert told((0, 1), (9, 9)) == ["warning: --blocks 9 goes beyond the 4 blocks of k, 0 to 3"]
+    assert told((0, 3)) == told((0, 2**63 - 1)) == []
+    assert ReportOptions(blocks=((0, 2**63 - 1),)).blocks_note(65, "k") == (
+        "--blocks: the steps of 64 blocks of k are kept at most, of blocks 0 to 63"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_sources_that_are_not_utf8(tmp_path, encoding):
+    path = tmp_path / "k.cu"
+    path.write_bytes("__global__ void k() {}\n".encode(encoding))
+    with pytest.raises(InputError, match=r"k\.cu is UTF-(16|32)") as caught:
+        make_report([path], ReportOptions())
+    assert "UTF-8" in str(caught.value.hint)

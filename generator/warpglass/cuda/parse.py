@@ -12,9 +12,10 @@ from tree_sitter import Node
 from warpglass.cuda.constants import Scope, file_scope, function_scope
 from warpglass.cuda.grammar import MAX_BYTES, child_kinds, parse_tree, text_of, walk
 from warpglass.cuda.model import CudaKernel, CudaParam, CudaSource, LiteralLaunch
+from warpglass.errors import InputError
 from warpglass.files import read_file
 from warpglass.inputs.comments import find_comments
-from warpglass.inputs.sniff import decode_text
+from warpglass.inputs.sniff import decode_text, wide_encoding
 
 __all__ = ["load", "parse", "read_source"]
 
@@ -39,8 +40,15 @@ def load(path: Path | str, defines: Sequence[str] = ()) -> CudaSource:
 
 
 def read_source(path: Path) -> bytes:
-    """The content of a source file; raises :class:`InputError` where it is none, or too large."""
-    return read_file(path, _LARGEST)
+    """The content of a source file; raises :class:`InputError` where it is none, or too large, or UTF-16."""
+    content = read_file(path, _LARGEST)
+    wide = wide_encoding(content)
+    if wide is not None:
+        raise InputError(
+            f"{path.name} is {wide} text; nvcc reads UTF-8 only",
+            hint=f"save it as UTF-8: iconv -f {wide} -t UTF-8 {path.name}",
+        )
+    return content
 
 
 def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] = ()) -> CudaSource:

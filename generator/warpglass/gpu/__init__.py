@@ -12,9 +12,10 @@ from warpglass.gpu.tables import (
     list_models,
     model,
     parse_model,
+    require_arch,
 )
 
 __all__ = [
     "Arch", "GpuModel", "arch", "default_model", "find_arch", "fixed_latencies", "list_archs", "list_models",
-    "model", "parse_model",
+    "model", "parse_model", "require_arch",
 ]  # fmt: skip

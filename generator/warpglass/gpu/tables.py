@@ -17,10 +17,12 @@ from warpglass.gpu.model import Arch, GpuModel
 
 __all__ = [
     "arch", "default_model", "find_arch", "fixed_latencies", "list_archs", "list_models", "model",
-    "parse_model",
+    "parse_model", "require_arch",
 ]  # fmt: skip
 
 _NAME = re.compile(r"(?:sm|compute)_(\d{2,3})([af]?)")
+#: Compiled for by CUDA 13, but without any published limits.
+_BARE = ("sm_88",)
 _VENDOR = re.compile(r"\b(?:nvidia|geforce|tesla|quadro|gpu)\b")
 _LARGEST_TOML = 1 << 20
 
@@ -54,6 +56,16 @@ def arch(name: str) -> Arch:
         known = ", ".join(item.name for item in list_archs())
         raise UsageError(f"no such architecture: {name[:40]!r}", hint=f"known are {known}")
     return found
+
+
+def require_arch(name: str) -> str:
+    """``name`` itself where a compiler knows that architecture; raises :class:`UsageError` as :func:`arch`.
+
+    Besides those of the tables that is ``sm_88``, of which nothing but its existence is known here.
+    """
+    if name not in _BARE:
+        arch(name)
+    return name
 
 
 def list_archs() -> tuple[Arch, ...]:

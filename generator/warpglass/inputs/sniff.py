@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Literal, get_args
 
-__all__ = ["KINDS", "Kind", "decode_text", "sniff"]
+__all__ = ["KINDS", "Kind", "decode_text", "sniff", "wide_encoding"]
 
 Kind = Literal[
     "cuda",  # CUDA C++ source or header
@@ -100,6 +100,21 @@ def decode_text(content: bytes) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16", "replace")
     return content.decode("utf-8-sig", "replace")
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """``UTF-16`` or ``UTF-32`` where the content starts with their mark, or where every other byte of its
+    start is a NUL (UTF-16 without mark); None for other content."""
+    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "UTF-32"
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16"
+    head = content[:256]
+    for first, name in ((0, "UTF-16BE"), (1, "UTF-16LE")):
+        letters = head[1 - first :: 2]
+        if len(head) >= 8 and not any(head[first::2]) and letters and all(letters):
+            return name
+    return None
 
 
 def _binary_kind(head: bytes) -> Kind | None:
