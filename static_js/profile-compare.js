@@ -11,6 +11,9 @@ import { profileDelta, profileMetrics, profilePartner, profileValues, profileWhe
 /** Pages of more launches fill the table of metrics when it is seen (sections/metrics.py). */
 const COMPARE_FEW = 24;
 
+/** Sections with cells that say what they hold. */
+const COMPARE_PARTS = ['profile', 'metrics', 'verdict', 'occupancy', 'roofline', 'loops', 'bottleneck', 'launches', 'comparison'];
+
 /**
  * The launch that `launch` is compared with: null where the baseline has no such kernel, undefined without a baseline.
  * @param {import('./data.js').WgReport} report
@@ -194,15 +197,15 @@ export function initProfile(root, app) {
     const base = compareBase(app.report, launch, choice);
     // One comparison needs two launches; the list and the repeated launches need all.
     if (choice) await Promise.all(app.report.launches.map(dataMeasured));
-    const parts = ['profile', 'metrics', 'verdict', 'roofline', 'launches', 'comparison'].map(section);
+    const parts = COMPARE_PARTS.map(section);
     if (mine !== turn) return;
     for (const part of parts) if (part) compareClear(part);
-    const [list, repeated] = [parts[4], parts[5]];
+    const [list, repeated] = ['launches', 'comparison'].map(section);
     if (choice && list) compareList(list, app, choice);
     if (choice && repeated) compareRepeated(repeated, app, choice);
     if (base !== null && base !== undefined && base !== launch) {
-      await Promise.all(parts.slice(0, 4).map(async (part) => {
-        if (!part) return;
+      await Promise.all(parts.map(async (part) => {
+        if (!part || part === list || part === repeated) return;
         await lazyUnpack(part, launch);
         if (mine === turn) await compareLaunch(part, app, launch, base);
       }));

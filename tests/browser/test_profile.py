@@ -58,13 +58,14 @@ def test_a_baseline_puts_differences_into_every_table(page: Any) -> None:
     until(page, "document.querySelectorAll('.delta').length === 0")
 
 
-#: Tables of the page that show measured numbers but hold no difference. Another badge in a caption says that
-#: the table was read from tables of hardware (occupancy by resource, peaks): all launches share it.
+#: Tables of the page that show numbers but hold no difference.
 LEFT_OUT = """[...document.querySelectorAll('section table, section dl.pairs, ul.tiles')]
   .filter((one) => one.offsetParent)
-  .filter((one) => /launches|verdict|profile|metrics|comparison/.test(one.closest('section').id))
+  .filter((one) => /launches|verdict|profile|metrics|comparison|occupancy|roofline|loops|bottleneck/
+    .test(one.closest('section').id))
   .filter((one) => !one.closest('details:not([open])') && !one.querySelector('.delta'))
-  .filter((one) => !one.querySelector('caption .badge') || one.querySelector('caption .ev-measured'))
+  .filter((one) => !one.matches('table')
+    || [...one.querySelectorAll('td')].some((cell) => /^[0-9]/.test(cell.textContent)))
   .map((one) => one.closest('section').id + ': ' + one.textContent.slice(0, 60))"""
 
 
@@ -78,6 +79,7 @@ def test_no_measured_table_is_without_differences(visit: Visit, site: Path, tmp_
     page.select_option("#wg-baseline", "file:1")
     until(page, "document.querySelector('#wg-baseline-note').textContent === 'differences to launch 5'")
     assert page.evaluate(LEFT_OUT) == []
+    assert page.locator("#sec-occupancy .per-launch[data-launch='1'] .delta").count() == 5
     # The table of stalls and the lines count too, and launch 2 of 3 is measured like its partner.
     stalls = page.locator("#sec-profile .per-launch[data-launch='1'] table", has_text="Stalled warps")
     assert set(stalls.locator(".delta").all_inner_texts()) == {"±0"}

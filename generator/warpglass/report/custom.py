@@ -30,13 +30,34 @@ __all__ = ["BLOCK_TYPES", "context"]
 BLOCK_TYPES = ("markdown", "numbers", "table", "code", "bars", "chart", "lines")
 
 
-def context(section: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the partial ``custom.html.jinja`` draws, or None where the section has no block to draw."""
+def context(section: Mapping[str, Any], keyed: bool = False) -> dict[str, Any] | None:
+    """What the partial ``custom.html.jinja`` draws, or None where the section has no block to draw.
+
+    With ``keyed`` numbers get names that mean the same in every launch, by which the page finds those of a
+    baseline.
+    """
     data = section.get("data")
     blocks = data.get("blocks") if isinstance(data, Mapping) else None
     made = [_block(str(section["id"]), index, block) for index, block in enumerate(blocks or [])]
     shown = _side_by_side([block for block in made if block is not None])
+    if keyed:
+        _name_numbers(shown)
     return {"blocks": shown} if shown else None
+
+
+def _name_numbers(blocks: list[dict[str, Any]]) -> None:
+    """Give each number a ``key`` by its table, row and column; what a table names twice stays without."""
+    for block in blocks:
+        if block["type"] == "numbers":
+            for one in block["numbers"]:
+                one["key"] = f"number:{one['name']}"
+        elif block["type"] == "table":
+            names = [row[0]["text"] for row in block["rows"] if row]
+            heads = [column["text"] for column in block["columns"]]
+            for row in block["rows"]:
+                if row and names.count(row[0]["text"]) == 1:
+                    for cell, head in zip(row[1:], heads[1:], strict=False):
+                        cell["key"] = f"{block['caption']}:{row[0]['text']}:{head}"
 
 
 def _side_by_side(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -100,7 +121,7 @@ def _number(one: Mapping[str, Any]) -> dict[str, Any]:
 def _cell(cell: Any) -> dict[str, Any]:
     is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
     text = view.num(cell) if is_number else "" if cell is None else str(cell)
-    return {"text": text, "right": is_number, "short": len(text) <= 16}
+    return {"text": text, "right": is_number, "short": len(text) <= 16, "number": cell if is_number else None}
 
 
 def _head(name: str, cells: list[dict[str, Any]]) -> dict[str, Any]:
