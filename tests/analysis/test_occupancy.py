@@ -160,3 +160,15 @@ def test_cliffs_in_words() -> None:
                 occupancy(arch, one_less).blocks
                 == occupancy(arch, Resources(128, 32, 0, fits_three + 512)).blocks
             )
+
+
+def test_cliffs_of_what_no_block_can_have() -> None:
+    """A damaged file may name 2^31 registers or bytes: walking down from there would take hours."""
+    arch = gpu.arch("sm_86")
+    most = 2**31 - 1
+    registers = nearest_cliffs(arch, Resources(128, most))[0]
+    assert (registers.resource, most + registers.change, registers.blocks) == ("registers", 255, 2)
+    shared = next(
+        cliff for cliff in nearest_cliffs(arch, Resources(128, 32, most)) if cliff.resource == "shared memory"
+    )
+    assert (shared.change, shared.blocks) == (arch.smem_block_optin - most, 1)

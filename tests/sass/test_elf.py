@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import struct
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from warpglass.api import make_report
 from warpglass.errors import FormatError, WarpglassError
 from warpglass.inputs.process import run_tool
 from warpglass.inputs.toolchain import require_tool
+from warpglass.options import ReportOptions
 from warpglass.sass.attributes import NAMES, parameters, read_attributes
 from warpglass.sass.elf import read_image
 from warpglass.sass.line_table import read_line_table
@@ -141,6 +144,22 @@ def test_damage_never_leaks_another_error(build: Build, data: st.DataObject) -> 
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(WarpglassError):
         read_image(bytes(content))
+
+
+def test_resources_that_no_gpu_has_end_in_a_report(build: Build, tmp_path: Path) -> None:
+    """Counts in the tables are only believed as far as they can be: the report says "not launchable"."""
+    content = bytearray(build("saxpy", "sm_80").read_bytes())
+    start = 0
+    patched = 0
+    # REGCOUNT: format 4, code 0x2f, eight bytes: the symbol and the count.
+    while (start := content.find(b"\x04\x2f\x08\x00", start)) >= 0:
+        struct.pack_into("<I", content, start + 8, 0x7FFFFFFF)
+        start, patched = start + 12, patched + 1
+    assert patched
+    path = tmp_path / "k.cubin"
+    path.write_bytes(content)
+    report = make_report([path], ReportOptions(max_warp_instructions=2_000))
+    assert "not launchable" in json.dumps(report.data["sections"])
 
 
 @given(st.binary(max_size=200))

@@ -175,15 +175,19 @@ def nearest_cliffs(arch: Arch, ask: Resources) -> tuple[Cliff, ...]:
     def shared(size: int) -> Resources:
         return replace(ask, static_shared=0, dynamic_shared=size)
 
+    # Beyond what a thread or block may have nothing is resident: a damaged file's count of 2^31 is not
+    # walked down to there.
     if ask.registers:
-        search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers - 1, 15, -1)])
         top = arch.max_regs_thread
+        start = min(ask.registers - 1, top)
+        search("registers", [(r - ask.registers, registers(r)) for r in range(start, 15, -1)])
         search("registers", [(r - ask.registers, registers(r)) for r in range(ask.registers + 1, top + 1)])
     size = ask.static_shared + ask.dynamic_shared
     unit = arch.smem_alloc_gran
     # Allocation grows in units of (size + reserved): the sizes that just fit one are the only candidates.
     edge = _up(size + arch.smem_reserved, unit) - arch.smem_reserved
-    down = range(edge - unit, -1, -unit)
+    most = _up(arch.smem_block_optin + arch.smem_reserved, unit) - arch.smem_reserved
+    down = range(min(edge - unit, most), -1, -unit)
     search("shared memory", [(s - size, shared(s)) for s in down if s < size])
     up = range(edge, arch.smem_block_optin + 1, unit)
     search("shared memory", [(s + 1 - size, shared(s + 1)) for s in up if s >= size])
