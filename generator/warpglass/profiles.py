@@ -105,9 +105,9 @@ def profile_json(
             chosen = chosen[:MOST_LAUNCHES]
         for launch in chosen:
             entry = measured_launch(first + len(entries), launch, number, profile, tables)
-            book.add(entry, launch, profile.report, profile.input)
+            code = book.add(entry, launch, profile.report, profile.input)
             found = measurement_of(launch, launch_arch(launch, profile.report), options)
-            entry["diagnosis"] = measurement_json(found)
+            entry["diagnosis"] = measurement_json(found, code)
             entries.append(entry)
     assumptions += book.notes
     return {**tables.to_json(profiles, options.with_session), "codes": book.codes}, entries

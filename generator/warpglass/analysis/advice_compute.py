@@ -207,7 +207,7 @@ def ratio(case: Case) -> Iterator[Advice]:
     for loop in case.loops:
         if loop.ratio is None or not loop.compute or loop.ratio >= loop.high or not loop.flops:
             continue
-        if loop.compute_name in ("FFMA", "HFMA2") and not (
+        if loop.compute_name in ("FFMA", "DFMA", "HFMA2") and not (
             case.model.cycles.get("shared") and products(case)
         ):
             continue  # without a tile the advice is to make one; without products there is none to make
@@ -215,7 +215,7 @@ def ratio(case: Case) -> Iterator[Advice]:
         better = min(loop.high, 2 * loop.ratio)
         keep = loop.ratio / better
         after = {name: model.cycles.get(name, 0.0) * keep for name in ("l1", "l2")}
-        if loop.compute_name != "FFMA" and model.chain is not None and model.chain.cycles:
+        if loop.compute_name not in ("FFMA", "DFMA") and model.chain is not None and model.chain.cycles:
             memory = model.chain.parts["memory"] / model.chain.cycles
             after["latency"] = model.cycles.get("latency", 0.0) * (1 - memory * (1 - keep))
         severity = "below" if loop.ratio < loop.low else "between"

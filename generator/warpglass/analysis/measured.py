@@ -7,6 +7,7 @@ the tensor pipe worked no counter read here tells its operations: the sum is unk
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warpglass.analysis.number import Number, derived, ratio
@@ -18,7 +19,14 @@ from warpglass.gpu import Arch, GpuModel
 from warpglass.gpu.rates import PRECISIONS, Peak, peaks
 from warpglass.ncu import Launch
 
-__all__ = ["Measurement", "SECONDS", "measured_occupancy", "measured_roofline", "measured_time"]
+__all__ = [
+    "Measurement",
+    "SECONDS",
+    "measured_gpu",
+    "measured_occupancy",
+    "measured_roofline",
+    "measured_time",
+]
 
 #: Seconds of the units that profilers print times in.
 SECONDS = {"ns": 1e-9, "nsecond": 1e-9, "us": 1e-6, "usecond": 1e-6, "ms": 1e-3, "msecond": 1e-3, "s": 1.0,
@@ -125,17 +133,44 @@ def _own_roofs(launch: Launch) -> tuple[tuple[Peak, ...], float | None]:
     return tuple(found), width * memory / 1e9 if width and memory else None
 
 
-def measured_roofline(m: Measurement) -> Roofline:
-    """The roofline of measured counters; what they do not tell is unknown with the reason."""
+def measured_gpu(m: Measurement) -> GpuModel | None:
+    """SMs, clock and bandwidth as the profiler saw them, else those of the tables, None where neither is."""
+    sms = m.launch.number("device__attribute_multiprocessor_count")
+    clock = m.launch.number("sm__cycles_elapsed.avg.per_second")
+    _, bandwidth = _own_roofs(m.launch)
+    if m.arch is None or not sms or not clock or not bandwidth:
+        return m.gpu
+    name = m.launch.get("device__attribute_display_name")
+    return GpuModel(
+        name=str(name) if name else "the GPU",
+        compute_capability=m.arch.compute_capability,
+        sm_count=int(sms),
+        boost_mhz=clock / 1e6,
+        dram_gbs=bandwidth,
+        source="the report, at the measured clocks",
+    )
+
+
+def measured_roofline(m: Measurement, counted: Mapping[str, float] | None = None) -> Roofline:
+    """The roofline of measured counters; what they do not tell is unknown with the reason.
+
+    ``counted`` are operations by precision from the profiler's executions of each instruction, None where
+    it has none: they know tensor instructions, and whether there are any.
+    """
     launch, rule = m.launch, "smsp__sass_thread_inst_executed_op_*: add + mul + 2 fma"
     ops = _operations(launch)
+    if counted is not None:
+        tensor = {key: value for key, value in counted.items() if key.startswith("tensor_")}
+        if tensor or not ops:
+            rule = "inst_executed of each instruction x its operations, a tensor instruction 2mnk"
+        ops = {**(ops or counted), **tensor}
     by = {
         key: Number(f"{PRECISIONS[key]} operations", value, "FLOP", "measured", rule)
         for key, value in ops.items()
         if value
     }
-    busy = _tensor(launch)
-    why = None if ops else _WANTED
+    busy = _tensor(launch) and counted is None
+    why = None if ops or counted is not None else _WANTED
     if busy and ops:
         why = "the tensor cores worked, and no counter says how many operations those were; --problem would"
     total = Number(
@@ -169,6 +204,9 @@ def measured_roofline(m: Measurement) -> Roofline:
     roofs, bandwidth = _own_roofs(launch)
     if m.gpu is not None and m.arch is not None and (not roofs or bandwidth is None):
         roofs, bandwidth = peaks(m.arch, m.gpu), m.gpu.dram_gbs
+    if counted is not None and m.gpu is not None and m.arch is not None:
+        known = {r.precision for r in roofs}
+        roofs += tuple(p for p in peaks(m.arch, m.gpu) if p.precision in ops and p.precision not in known)
     balances = {r.precision: r.tflops * 1e3 / bandwidth for r in roofs} if bandwidth else {}
     main = max(ops, key=lambda key: ops[key]) if any(ops.values()) and not busy else None
     peak = next((r for r in roofs if r.precision == main), None)

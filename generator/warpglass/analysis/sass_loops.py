@@ -19,16 +19,17 @@ derived in :func:`thresholds` from the rates of the architecture, the GPU and th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from warpglass.analysis.listing import Listing, ListingRow
+from warpglass.analysis.listing import Listing, ListingRow, own_frame
 from warpglass.analysis.mix import loop_trips
 from warpglass.analysis.operations import arithmetic, is_async_copy, is_global_load
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch, GpuModel
 
-__all__ = ["TENSOR_THRESHOLDS", "LoopView", "inner_loops", "thresholds"]
+__all__ = ["TENSOR_THRESHOLDS", "LoopSource", "LoopView", "inner_loops", "loops_of", "thresholds"]
 
 TENSOR_THRESHOLDS = (5.0, 20.0)
 _L2_BYTES_CLOCK = 64
@@ -83,14 +84,17 @@ class LoopView:
         return self.flops / self.bytes if self.bytes else None
 
 
-def thresholds(machine: Arch, model: GpuModel | None, width: float) -> tuple[float, float, str]:
+def thresholds(
+    machine: Arch, model: GpuModel | None, width: float, name: str = "FFMA"
+) -> tuple[float, float, str]:
     """(low, high, reason) for FFMA loops: below ``low`` the L2, below ``high`` device memory cannot keep up.
+    ``name`` is ``DFMA`` for loops of doubles, which have the rate of the FP64 lanes.
 
     ``width`` is the mean bytes a lane loads. A warp's load moves 32 x width bytes; meanwhile the SM could
     issue fp32/32 FFMAs a clock. Worked example, sm_80 (64 lanes) and an A100 (1555 GB/s, 1.41 GHz, 108 SMs),
     4-byte loads: 128 B / 64 B = 2 clocks x 2 FFMA = 4:1; 128 B / 10.2 B = 12.5 clocks x 2 FFMA = 25:1.
     """
-    rate = (machine.fp32 or 64) / 32
+    rate = ((machine.fp64 or 2) if name == "DFMA" else (machine.fp32 or 64)) / 32
     moved = 32 * width
     low = moved / _L2_BYTES_CLOCK * rate
     if model is None or not model.dram_gbs or not model.boost_mhz:
@@ -102,20 +106,49 @@ def thresholds(machine: Arch, model: GpuModel | None, width: float) -> tuple[flo
     each = model.dram_gbs * 1e9 / (model.boost_mhz * 1e6) / model.sm_count
     rule = (
         f"a load moves {moved:g} bytes: {moved / _L2_BYTES_CLOCK:.3g} clocks from the L2 (64 B a clock), "
-        f"{moved / each:.3g} from device memory ({each:.3g} B a clock and SM); {rate:g} FFMA a clock"
+        f"{moved / each:.3g} from device memory ({each:.3g} B a clock and SM); {rate:g} {name} a clock"
     )
     return low, max(low, moved / each * rate), rule
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSource:
+    """Code whose loops are looked for, and what is known of its executions.
+
+    ``counts`` are columns by instruction: ``warp_executed``, ``thread_executed`` and, where somebody counted
+    them, ``bytes``; None where the code did not run. ``trips`` are mean iterations of each loop of the
+    listing, ``headers`` executions of its header that another run tells (both None where unknown).
+    """
+
+    listing: Listing
+    arch: Arch
+    gpu: GpuModel | None
+    own: frozenset[str]
+    counts: Mapping[str, Any] | None
+    trips: tuple[float | None, ...]
+    headers: tuple[int | None, ...]
 
 
 def inner_loops(subject: Subject) -> tuple[LoopView, ...]:
     """Innermost loops of the machine code, else of the PTX, and nests that load for them, hottest first."""
     listing = subject.sass_listing or subject.listing
     ran = listing is subject.listing or subject.result.isa == listing.isa
-    trips = loop_trips(listing, subject.result) if ran else (None,) * len(listing.loops)
-    executed = subject.result.counters["warp_executed"]
+    unknown = (None,) * len(listing.loops)
+    trips = loop_trips(listing, subject.result) if ran else unknown
+    headers: tuple[int | None, ...] = unknown
+    if not ran:
+        headers = tuple(_by_line(subject, listing, _pcs(listing, loop.blocks)) for loop in listing.loops)
+    counts = subject.result.counters if ran else None
+    return loops_of(LoopSource(listing, subject.arch, subject.gpu, subject.own, counts, trips, headers))
+
+
+def loops_of(source: LoopSource) -> tuple[LoopView, ...]:
+    """Innermost loops of some code and nests that load for them, hottest first."""
+    listing = source.listing
+    executed = None if source.counts is None else source.counts["warp_executed"]
 
     def alive(index: int) -> bool:
-        return not ran or bool(executed[listing.blocks[listing.loops[index].header].start])
+        return executed is None or bool(executed[listing.blocks[listing.loops[index].header].start])
 
     found = []
     for index, loop in enumerate(listing.loops):
@@ -129,9 +162,9 @@ def inner_loops(subject: Subject) -> tuple[LoopView, ...]:
             rows = [listing.rows[pc] for pc in _pcs(listing, outside)]
             within = [listing.rows[pc] for pc in _pcs(listing, sorted(inner))]
             loads = any(is_global_load(row, listing.isa) for row in rows)
-            if not ran or not loads or any(is_global_load(row, listing.isa) for row in within):
+            if executed is None or not loads or any(is_global_load(row, listing.isa) for row in within):
                 continue
-        found.append(_view(subject, listing, index, trips[index], ran, bool(inner)))
+        found.append(_view(source, index, bool(inner)))
     return tuple(sorted(found, key=lambda v: (-(v.executions or 0) * v.instructions, -v.flops, v.start)))
 
 
@@ -150,17 +183,16 @@ class _Weighed:
         return round(sum(item[1] for item, yes in zip(self.items, wanted, strict=True) if yes))
 
 
-def _weighed(
-    subject: Subject, listing: Listing, header: int, pcs: Sequence[int], ran: bool, nest: bool
-) -> _Weighed:
-    c = subject.result.counters
-    entered = int(c["warp_executed"][header]) if ran else 0
+def _weighed(source: LoopSource, header: int, pcs: Sequence[int], nest: bool) -> _Weighed:
+    c, listing = source.counts, source.listing
+    entered = int(c["warp_executed"][header]) if c is not None else 0
+    sized = c is not None and "bytes" in c
     items = []
     for pc in pcs:
-        times = int(c["warp_executed"][pc]) if ran else 0
+        times = int(c["warp_executed"][pc]) if c is not None else 0
         weight = times / entered if nest and entered else 1.0
-        lanes = int(c["thread_executed"][pc]) / times if times else None
-        moved = int(c["bytes"][pc]) / times if times else None
+        lanes = int(c["thread_executed"][pc]) / times if c is not None and times else None
+        moved = int(c["bytes"][pc]) / times if c is not None and sized and times else None
         items.append((listing.rows[pc], weight, lanes, moved))
     return _Weighed(listing.isa, tuple(items))
 
@@ -174,14 +206,13 @@ def _bytes(row: ListingRow, lanes: float | None, moved: float | None) -> float |
     return 32.0 * row.width if row.width is not None else None
 
 
-def _view(
-    subject: Subject, listing: Listing, index: int, trips: float | None, ran: bool, nest: bool
-) -> LoopView:
+def _view(source: LoopSource, index: int, nest: bool) -> LoopView:
+    listing = source.listing
     loop = listing.loops[index]
     pcs = tuple(_pcs(listing, loop.blocks))
     isa = listing.isa
     header = listing.blocks[loop.header].start
-    weighed = _weighed(subject, listing, header, pcs, ran, nest)
+    weighed = _weighed(source, header, pcs, nest)
     rows = [item[0] for item in weighed.items]
     works = [arithmetic(row, isa) for row in rows]
     is_load = [is_global_load(row, isa) for row in rows]
@@ -194,6 +225,7 @@ def _view(
     tensor = weighed.count([w is not None and w.warp > 0 for w in works])
     scalar = weighed.count([w is not None and w.precision in ("fp32", "fp64") and w.lane >= 2 for w in works])
     half = weighed.count([w is not None and w.precision == "fp16" and w.lane >= 2 for w in works])
+    doubles = weighed.count([w is not None and w.precision == "fp64" and w.lane >= 2 for w in works])
     loads = weighed.count(is_load)
     sizes = [
         None if (size := _bytes(row, lanes, found)) is None else size * weight
@@ -211,8 +243,11 @@ def _view(
         compute, named = tensor, name
     else:
         widths = [row.width for row, load in zip(rows, is_load, strict=True) if load and row.width]
-        low, high, rule = thresholds(subject.arch, subject.gpu, sum(widths) / len(widths) if widths else 4)
-        compute, named = (scalar, "FFMA") if scalar >= half else (half, "HFMA2")
+        fused = "DFMA" if 2 * doubles > scalar else "FFMA"
+        low, high, rule = thresholds(
+            source.arch, source.gpu, sum(widths) / len(widths) if widths else 4, fused
+        )
+        compute, named = (scalar, fused) if scalar >= half else (half, "HFMA2")
     return LoopView(
         index=index,
         isa=isa,
@@ -235,11 +270,11 @@ def _view(
         low=low,
         high=high,
         threshold_rule=rule,
-        line=_line(subject, listing, header, pcs),
-        executions=int(subject.result.counters["warp_executed"][header])
-        if ran
-        else _by_line(subject, listing, pcs),
-        trips=trips,
+        line=_line(source, header, pcs),
+        executions=source.headers[index]
+        if source.counts is None
+        else int(source.counts["warp_executed"][header]),
+        trips=source.trips[index],
         opcodes=tuple(base.most_common(8)),
         spills=weighed.count([row.space == "local" for row in rows]),
         lanes=lanes_on / lanes_of if lanes_of else None,
@@ -247,20 +282,16 @@ def _view(
     )
 
 
-def _line(subject: Subject, listing: Listing, header: int, pcs: tuple[int, ...]) -> tuple[str, int] | None:
-    from warpglass.analysis.listing import own_frame
-
+def _line(source: LoopSource, header: int, pcs: tuple[int, ...]) -> tuple[str, int] | None:
     for pc in (header, *pcs):
-        frame = own_frame(listing.rows[pc].frames, subject.own)
+        frame = own_frame(source.listing.rows[pc].frames, source.own)
         if frame is not None:
             return frame.path, frame.line
     return None
 
 
-def _by_line(subject: Subject, listing: Listing, pcs: tuple[int, ...]) -> int | None:
+def _by_line(subject: Subject, listing: Listing, pcs: Sequence[int]) -> int | None:
     """Executions of a machine-code loop from the PTX run: the most that a line of it was executed there."""
-    from warpglass.analysis.listing import own_frame
-
     lines = {
         (f.path, f.line) for pc in pcs if (f := own_frame(listing.rows[pc].frames, subject.own)) is not None
     }

@@ -59,14 +59,50 @@ def _block(block: Mapping[str, Any]) -> list[str]:
             lines.append(f"| {' | '.join(text(c) for c in cells)} |")
         return [*lines, ""]
     if kind == "bars":
-        return [
-            f"- {text(i.get('label'))}: {view.num(i.get('value'))} {block.get('unit') or ''}".rstrip()
-            for i in block.get("items") or []
-        ] + [""]
+        return (
+            [f"{text(block.get('caption'))} ({text(block.get('evidence') or '')})", ""]
+            + [
+                f"- {text(i.get('label'))}: {view.num(i.get('value'))} {block.get('unit') or ''}".rstrip()
+                for i in block.get("items") or []
+            ]
+            + [""]
+        )
     return []
 
 
-def _mix(launch: Mapping[str, Any]) -> list[str]:
+def _measured_mix(report: Mapping[str, Any], launch: Mapping[str, Any]) -> list[str]:
+    """Opcodes of a profiled launch, as the profiler counted them; of the code alone where it did not."""
+    code_ = (launch.get("measured") or {}).get("code") or {}
+    codes = (report.get("profile") or {}).get("codes") or []
+    if not code_ or not 0 <= code_.get("code", -1) < len(codes):
+        return ["Unknown: the report has no machine code with counts by instruction.", ""]
+    instructions = codes[code_["code"]]["instructions"]
+    opcodes, kinds = instructions["opcode"], instructions["kind"]
+    counted = (code_.get("profile") or {}).get("warp_executed")
+    if "?" in opcodes:
+        return ["Unknown: the report's machine code could not be read.", ""]
+    sums: dict[str, list[Any]] = {}
+    for index, opcode in enumerate(opcodes):
+        entry = sums.setdefault(opcode, [0, kinds[index]])
+        entry[0] += 1 if counted is None else counted[index] or 0
+    rows = sorted(((n, o, k) for o, (n, k) in sums.items() if n), key=lambda row: (-row[0], row[1]))
+    total = sum(row[0] for row in rows)
+    if not total:
+        return ["Unknown: nothing was executed.", ""]
+    what = "instructions of the code (static)" if counted is None else "warp instructions (measured)"
+    lines = [
+        f"SASS: {view.num(total)} {what}",
+        "",
+        f"| opcode | kind | {what} | share |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| {code(o)} | {text(k)} | {view.num(n)} | {100 * n / total:.1f} % |" for n, o, k in rows[:24]]
+    return [*lines, ""]
+
+
+def _mix(report: Mapping[str, Any], launch: Mapping[str, Any]) -> list[str]:
+    if launch.get("measured"):
+        return _measured_mix(report, launch)
     run = view.primary_run(launch) or {}
     rows = sorted(run.get("mix") or [], key=lambda r: -r["warp"])
     total = sum(r["warp"] for r in rows)
@@ -122,7 +158,7 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
             blocks = (_launch(report, section, index) or {}).get("blocks") or []
             made = [line for b in blocks if b.get("type") in kinds for line in _block(b)]
             lines += made or ["Unknown: the launch was not executed.", ""]
-        lines += ["## SASS mix", "", *_mix(launch)]
+        lines += ["## SASS mix", "", *_mix(report, launch)]
         lines += ["## Shared-memory cliff", ""]
         occupancy = (_launch(report, "occupancy", index) or {}).get("blocks") or []
         cliff = [

@@ -8,6 +8,14 @@ from typing import Any
 from warpglass.analysis.advice import Advice
 from warpglass.analysis.diagnosis import Diagnosis
 from warpglass.analysis.measured import Measurement, measured_occupancy, measured_roofline
+from warpglass.analysis.measured_decision import decide_measured
+from warpglass.analysis.measured_loops import (
+    ProfiledCode,
+    executed_operations,
+    measured_loops,
+    tight_stalls,
+    with_loops,
+)
 from warpglass.analysis.number import Number
 from warpglass.analysis.occupancy_view import OccupancyView, stage_costs
 from warpglass.analysis.resources import LABELS
@@ -16,6 +24,7 @@ from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch
 from warpglass.report.diagnosis_blocks import table, words
 from warpglass.report.diagnosis_loops import loop_blocks
+from warpglass.report.measured_loops import decision_blocks, measured_loop_blocks
 
 __all__ = ["SECTIONS", "diagnosis_json", "measurement_json", "merge_sections"]
 
@@ -45,12 +54,31 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
     }
 
 
-def measurement_json(found: Measurement) -> Json:
-    """Data of the sections that a profiler's counters fill without an execution."""
-    seen = measured_occupancy(found)
+def measurement_json(found: Measurement, code: ProfiledCode | None = None) -> Json:
+    """Data of the sections that a profiler's counters fill without an execution; ``code`` is the report's
+    machine code with its counts by instruction, None where it has none that can be read."""
+    loops = measured_loops(found, code) if code is not None else ()
+    seen = with_loops(measured_occupancy(found), found, loops)
+    operations = executed_operations(code) if code is not None else None
+    roof = measured_roofline(found, operations)
+    matrix = decide_measured(found.launch, roof, seen, loops, operations, code is not None)
+    if code is not None:
+        listed = measured_loop_blocks(loops, code, tight_stalls(found, code))
+    else:
+        listed = [
+            words(
+                "Unknown: the report has no machine code that can be read; a .ncu-rep with its cubin would."
+            )
+        ]
     return {
-        "roofline": {"blocks": _roofline(measured_roofline(found), found)},
-        "occupancy": {"blocks": _occupancy(seen, found.arch, True)} if seen is not None else None,
+        "roofline": {"blocks": _roofline(roof, found)},
+        "occupancy": {
+            "blocks": _occupancy(seen, found.arch, True)
+            if seen is not None
+            else [words("Unknown: GPU or registers are not told; --section LaunchStats would give them.")]
+        },
+        "bottleneck": {"blocks": decision_blocks(matrix, found.launch)},
+        "loops": {"blocks": listed},
     }
 
 

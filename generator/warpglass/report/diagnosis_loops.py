@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from warpglass import sass
 from warpglass.analysis.diagnosis import Diagnosis
 from warpglass.analysis.sass_loops import LoopView
-from warpglass.analysis.stalls import stall_histogram
+from warpglass.analysis.stalls import Tightening, stall_histogram
 from warpglass.report.diagnosis_blocks import table, words
 
-__all__ = ["loop_blocks"]
+__all__ = ["loop_blocks", "mix_block", "place_of", "tight_blocks"]
 
 Json = dict[str, Any]
 
@@ -17,20 +19,20 @@ Json = dict[str, Any]
 _MOST_LISTED, _MOST_MIXES, _MOST_OPCODES = 12, 6, 16
 
 
-def _place(loop: LoopView) -> str:
+def place_of(loop: LoopView) -> str:
+    """Where a loop stands, in words."""
     place = f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}"
     return f"{place}, with its inner loop" if loop.nest else place
 
 
-def _mix(found: Diagnosis, loop: LoopView) -> Json:
+def mix_block(function: sass.Function | None, loop: LoopView) -> Json:
     """Opcodes of one loop with their share, and with machine code the cycles that they stall."""
-    where = f"Mix of the loop at {_place(loop)}"
-    function = found.subject.function
-    if loop.isa != "sass" or function is None:
+    where = f"Mix of the loop at {place_of(loop)}"
+    stalls = stall_histogram(function, loop.pcs) if loop.isa == "sass" and function is not None else {}
+    if not stalls:  # PTX, or a listing without control fields
         total = len(loop.pcs)
         rows: list[tuple[Any, ...]] = [(op, n, f"{n / total:.0%}") for op, n in loop.opcodes]
-        return table(f"{where}, PTX", ("opcode", "instructions", "share"), rows, "static")
-    stalls = stall_histogram(function, loop.pcs)
+        return table(f"{where}, {loop.isa.upper()}", ("opcode", "instructions", "share"), rows, "static")
     total, cycles = sum(n for n, _ in stalls.values()), sum(c for _, c in stalls.values())
     rows = [
         (op, n, f"{n / max(1, total):.0%}", c, c / n, f"{c / max(1, cycles):.0%}")
@@ -50,7 +52,7 @@ def loop_blocks(found: Diagnosis) -> list[Json]:
     for loop in found.loops[:_MOST_LISTED]:
         rows.append(
             (
-                _place(loop),
+                place_of(loop),
                 loop.isa.upper(),
                 loop.instructions,
                 f"{loop.compute} {loop.compute_name}",
@@ -94,23 +96,26 @@ def loop_blocks(found: Diagnosis) -> list[Json]:
     rules = dict.fromkeys(loop.threshold_rule for loop in found.loops[:_MOST_LISTED])
     blocks.append(words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
     function = found.subject.function
-    blocks += [_mix(found, loop) for loop in found.loops[:_MOST_MIXES] if not loop.nest]
-    if found.tight:
-        rows2 = [
+    blocks += [mix_block(function, loop) for loop in found.loops[:_MOST_MIXES] if not loop.nest]
+    return blocks + tight_blocks(found.tight, function is not None)
+
+
+def tight_blocks(tight: Sequence[Tightening], coded: bool) -> list[Json]:
+    """Fixed stalls that could be shorter; ``coded`` says whether there is machine code to read them from."""
+    if tight:
+        rows = [
             (t.pc, t.sentence(), t.saved, t.before, t.after)
-            for t in sorted(found.tight, key=lambda t: -t.saved)[:20]
+            for t in sorted(tight, key=lambda t: -t.saved)[:20]
         ]
-        blocks.append(
+        return [
             table(
-                f"Stalls that could be tighter: {len(found.tight)} instructions, "
-                f"{sum(t.saved for t in found.tight)} cycles; in CuAssembler's notation",
+                f"Stalls that could be tighter: {len(tight)} instructions, "
+                f"{sum(t.saved for t in tight)} cycles; in CuAssembler's notation",
                 ("instruction", "why", "cycles saved", "now", "could be"),
-                rows2,
+                rows,
                 "modelled",
             )
-        )
-    elif function is None:
-        blocks.append(
-            words("Stalls: unknown without machine code; a cubin, or nvcc with cuobjdump, would give it.")
-        )
-    return blocks
+        ]
+    if coded:
+        return []
+    return [words("Stalls: unknown without machine code; a cubin, or nvcc with cuobjdump, would give it.")]

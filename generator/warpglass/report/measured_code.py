@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from warpglass import sass
 from warpglass.analysis.listing import Frame, Listing, ListingRow, own_frame
+from warpglass.analysis.measured_loops import ProfiledCode
 from warpglass.analysis.sass_listing import control_columns, sass_listing
 from warpglass.errors import WarpglassError
 from warpglass.ncu.by_pc import PcTable, by_pc
@@ -60,6 +61,7 @@ class _Code:
     control: Sequence[Mapping[str, object] | None] | None
     sources: SourceMap
     note: str | None
+    function: sass.Function | None = None
 
 
 class CodeBook:
@@ -74,8 +76,11 @@ class CodeBook:
         self.codes: list[Json] = []
         self.notes: list[str] = []
 
-    def add(self, entry: Json, launch: Launch, report: Report, input_id: int) -> None:
-        """Put code and per-instruction columns into ``entry["measured"]``, where there are any."""
+    def add(self, entry: Json, launch: Launch, report: Report, input_id: int) -> ProfiledCode | None:
+        """Put code and per-instruction columns into ``entry["measured"]``, where there are any.
+
+        Returns the machine code with its columns for the analyses, None where the report has none to read.
+        """
         source = report.sources.get(launch.source_reference or -1)
         table = by_pc(launch, source)
         key = (report.name, source.reference if source else 0, launch.mangled or launch.function)
@@ -83,7 +88,7 @@ class CodeBook:
             self._codes[key] = self._code(launch, report, source, table, input_id)
         code = self._codes[key]
         if code is None:
-            return
+            return None
         measured = entry["measured"]
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self.codes):
@@ -99,6 +104,9 @@ class CodeBook:
         if table is not None and not table.exact:
             self._note(f"{report.name} stores no load address: its lowest program counter stands for it")
         self._rules(measured, code, table)
+        if code.function is None:
+            return None
+        return ProfiledCode(code.listing, code.function, code.sources.own, columns)
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
@@ -160,6 +168,7 @@ class CodeBook:
             control_columns(module, ranges),
             self._map(listing, source, input_id),
             None,
+            function,
         )
 
     def _offsets(

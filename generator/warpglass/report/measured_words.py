@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from warpglass.analysis.measured_decision import BALANCED, BUSY, MEMORY, SM
 from warpglass.report.measured import measured_value
 from warpglass.report.measured_view import Measured
 
@@ -21,11 +22,7 @@ __all__ = [
 
 Json = Mapping[str, Any]
 
-SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
-#: Below this share of peak nothing is the limit but waiting (the profiler's own rule draws its line here).
-_BUSY = 60.0
 #: Metric of a stall reason.
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
@@ -52,7 +49,7 @@ def verdict_text(report: Json, launch: Json) -> str | None:
     if not isinstance(sm, (int, float)) or not isinstance(memory, (int, float)):
         return None
     both = f"compute at {sm:.0f} % of peak, memory at {memory:.0f} %"
-    if max(sm, memory) < _BUSY:
+    if max(sm, memory) < BUSY:
         waits = [item for item in stall_shares(report, launch) if item[0] not in ("selected", "not_selected")]
         total = sum(value for _, value in stall_shares(report, launch))
         if waits and total:
@@ -60,7 +57,7 @@ def verdict_text(report: Json, launch: Json) -> str | None:
             named = reason.replace("_", " ")
             return f"Latency-bound: {both}; {100 * value / total:.0f} % of warp cycles wait for {named}"
         return f"Latency-bound: {both}"
-    if abs(sm - memory) < 10:
+    if abs(sm - memory) < BALANCED:
         return f"Balanced: {both}"
     return f"Memory-bound: {both}" if memory > sm else f"Compute-bound: {both}"
 
