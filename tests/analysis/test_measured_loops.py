@@ -208,6 +208,23 @@ def test_stalls_of_the_reports_code() -> None:
     assert any("by stall reason" in name and kind == "measured" for name, kind in captions.items())
 
 
+def test_markdown_says_no_loop_and_unknown_shared_memory_apart(tmp_path: Path) -> None:
+    """A kernel that ran and has no loop is not called unexecuted; without registers its cliff is unknown."""
+    path = TESTS / "sass" / "listings" / "inline3.sm_90a.gi.sass"
+    text = analysis_markdown(make_report([path], ReportOptions(charts="static")).data)
+    assert "The kernel has no loop." in text
+    assert "Unknown, as the occupancy is." in text
+    assert "was not executed" not in text
+    export = tmp_path / "some.csv"
+    head = '"ID","Kernel Name","Block Size","Grid Size","Metric Name","Metric Unit","Metric Value"'
+    row = '"0","k","(256, 1, 1)","(216, 1, 1)","gpu__time_duration.sum","ns","2000"'
+    export.write_text(f"{head}\n{row}\n")
+    told = analysis_markdown(make_report([export], ReportOptions(charts="static")).data)
+    assert "no machine code that can be read" in told
+    assert "uses no shared memory" not in told
+    assert "no loop with loads" not in told
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="the profiler reports are not here")
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def decide_measured(
         )
     need = occupancy.sufficiency if occupancy is not None else None
     warps_text = (
-        "warps needed unknown: no loop with loads"
+        f"warps needed unknown: {'no loop with loads' if coded else 'no machine code that can be read'}"
         if need is None
         else f"{need.active} warps active, {need.needed} needed (modelled)"
     )

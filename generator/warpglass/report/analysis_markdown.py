@@ -11,6 +11,7 @@ from warpglass.report.markdown import code, text
 __all__ = ["MOST_CHARACTERS", "analysis_markdown"]
 
 MOST_CHARACTERS = 60_000
+_UNKNOWN = "Unknown: the launch was not executed."
 _CUT = "\n\nCut at 60,000 characters; the page and the JSON hold the rest.\n"
 #: Heading, section, and which of its blocks belong under it.
 _HEADINGS = (
@@ -153,11 +154,13 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
             f"({said.get('evidence') or ''})",
             "",
         ]
+        analysed = bool(_launch(report, "bottleneck", index))
         for title, section, kinds in _HEADINGS:
             lines += [f"## {title}", ""]
             blocks = (_launch(report, section, index) or {}).get("blocks") or []
             made = [line for b in blocks if b.get("type") in kinds for line in _block(b)]
-            lines += made or ["Unknown: the launch was not executed.", ""]
+            without = "The kernel has no loop." if section == "loops" and analysed else _UNKNOWN
+            lines += made or [without, ""]
         lines += ["## SASS mix", "", *_mix(report, launch)]
         lines += ["## Shared-memory cliff", ""]
         occupancy = (_launch(report, "occupancy", index) or {}).get("blocks") or []
@@ -167,11 +170,14 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
             if b.get("type") == "table" and "stage" in str(b.get("caption"))
             for line in _block(b)
         ]
-        none = "The kernel uses no shared memory." if occupancy else "Unknown: the launch was not executed."
+        none = _UNKNOWN
+        if occupancy:
+            told = any(b.get("type") == "table" for b in occupancy)
+            none = "The kernel uses no shared memory." if told else "Unknown, as the occupancy is."
         lines += cliff or [none, ""]
         lines += ["## Decision matrix", ""]
         matrix = (_launch(report, "bottleneck", index) or {}).get("blocks") or []
-        lines += [line for b in matrix for line in _block(b)] or ["Unknown: the launch was not executed.", ""]
+        lines += [line for b in matrix for line in _block(b)] or [_UNKNOWN, ""]
         lines += ["## Recommended optimisations, ranked", "", *_advice(report, index)]
     whole = "\n".join(lines).rstrip() + "\n"
     return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT
