@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import shlex
 import sys
@@ -88,7 +89,10 @@ def _shown(value: object) -> str:
 
 
 def _whole(value: object) -> object:
-    """Whole numbers as integers: counts are stored as doubles as often as not."""
+    """Whole numbers as integers: counts are stored as doubles as often as not. What JSON has no number
+    for stays what it is, as a word: the profiler stores NaN for a metric that it could not collect."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -47,6 +49,25 @@ def test_json_with_a_derived_metric(report: Path, capsys: pytest.CaptureFixture[
     assert run(str(report), "--launch", "0", "--derive", expression, "--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["metric"], row["value"]) == ("lanes", 16384)
+
+
+def test_what_is_no_number_is_kept_as_a_word(
+    report: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real reports hold NaN, which JSON does not have."""
+    loaded = ncu.load(report)
+    first = loaded.launches[0]
+    metrics = {
+        name: replace(metric, value=bad)
+        for (name, metric), bad in zip(first.metrics.items(), (math.nan, math.inf), strict=False)
+    }
+    broken = replace(loaded, launches=(replace(first, metrics=metrics),))
+    monkeypatch.setattr(ncu, "load", lambda _path: broken)
+    assert run(str(report), "--json") == 0
+    assert sorted(row["value"] for row in json.loads(capsys.readouterr().out)) == ["Infinity", "NaN"]
+    assert run(str(report), "--csv") == 0
+    out = capsys.readouterr().out
+    assert (out.count(",NaN\n"), out.count(",Infinity\n")) == (1, 1)
 
 
 def test_tree_and_ranges(report: Path, capsys: pytest.CaptureFixture[str]) -> None:

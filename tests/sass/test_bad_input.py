@@ -86,3 +86,19 @@ def test_a_line_table_cannot_ask_for_memory() -> None:
     rows, _ = read_line_table(len(body).to_bytes(4, "little") + body, {})
     assert sum(len(row.frames) for table in rows.values() for row in table) < 200_000
     assert all(len(row.frames) <= 64 for table in rows.values() for row in table)
+
+
+def test_lines_that_no_file_has() -> None:
+    """``advance_line`` below 0 and beyond 2^31: the row stays, its line is unknown."""
+    advances = (b"\x7b", b"\xff\xff\xff\xff\xff\x0f", b"\x04")  # -5, 2^40 or so, 4
+    program = b"\x00\x09\x02" + bytes(8)
+    program += b"".join(b"\x03" + step + b"\x01\x02\x10" for step in advances[:1]) + b"\x00\x01\x01"
+    program += b"".join(
+        b"\x00\x09\x02" + bytes([n]) + bytes(7) + b"\x03" + step + b"\x01\x00\x01\x01"
+        for n, step in ((32, advances[1]), (64, advances[2]))
+    )
+    head = b"\x01\x01\xfb\x0e\x0a\x00\x01\x01\x01\x01\x00\x00\x00\x01\x00a.cu\x00\x00\x00\x00\x00"
+    body = (2).to_bytes(2, "little") + len(head).to_bytes(4, "little") + head + program
+    rows, problem = read_line_table(len(body).to_bytes(4, "little") + body, {})
+    assert problem is None
+    assert [(row.offset, row.frames[0].line) for row in rows[None]] == [(0, 0), (32, 0), (64, 5)]

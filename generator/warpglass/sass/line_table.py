@@ -17,6 +17,7 @@ __all__ = ["read_line_table"]
 
 _MAX_ROWS = 2_000_000
 _MAX_DEPTH = 64
+_MAX_LINE = 1 << 31
 #: Frames of all rows together; real tables have some ten thousand.
 _MAX_FRAMES = 4_000_000
 
@@ -200,7 +201,9 @@ def _frames(unit: _Unit, row: _Row, strings: bytes) -> tuple[Frame, ...]:
     current: _Row | None = row
     while current is not None and len(frames) < _MAX_DEPTH:
         function = _text(strings, current.function) if current.context else None
-        frames.append(Frame(_file(unit, current.file), current.line, function))
+        # A damaged program counts lines below 0 or beyond any file: line 0 is "none" as the compiler has it.
+        line = current.line if 0 <= current.line < _MAX_LINE else 0
+        frames.append(Frame(_file(unit, current.file), line, function))
         number = current.context
         current = unit.rows[number - 1] if 0 < number <= len(unit.rows) else None
     return tuple(frames)
