@@ -9,6 +9,8 @@ from typing import Any
 
 from warpglass import ncu
 from warpglass.analyse import measurement_of
+from warpglass.analysis.measured_loops import tight_stalls
+from warpglass.analysis.stalls import Tightening
 from warpglass.collect import PROFILE_KINDS, InputFile
 from warpglass.files import is_file
 from warpglass.gpu import find_arch
@@ -91,6 +93,7 @@ def profile_json(
     """(the report's ``profile`` member, its launches numbered from ``first``)."""
     tables = MeasuredTables(private=options.with_session)
     book = CodeBook(sources)
+    tight: dict[int, tuple[Tightening, ...]] = {}
     entries: list[Json] = []
     for number, profile in enumerate(profiles):
         assumptions += [f"{profile.name}: {problem}" for problem in profile.report.problems]
@@ -107,7 +110,9 @@ def profile_json(
             entry = measured_launch(first + len(entries), launch, number, profile, tables)
             code = book.add(entry, launch, profile.report, profile.input)
             found = measurement_of(launch, launch_arch(launch, profile.report), options)
-            entry["diagnosis"] = measurement_json(found, code)
+            if code is not None and id(code.listing) not in tight:  # launches of a kernel share its code
+                tight[id(code.listing)] = tight_stalls(found, code)
+            entry["diagnosis"] = measurement_json(found, code, tight[id(code.listing)] if code else ())
             entries.append(entry)
     assumptions += book.notes
     return {**tables.to_json(profiles, options.with_session), "codes": book.codes}, entries

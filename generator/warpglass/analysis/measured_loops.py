@@ -113,10 +113,11 @@ def measured_loops(m: Measurement, code: ProfiledCode) -> tuple[MeasuredLoop, ..
             trips[index] = warps[listing.blocks[loop.header].start] / entered if entered else None
     none: tuple[int | None, ...] = (None,) * len(listing.loops)
     views = loops_of(LoopSource(listing, m.arch, measured_gpu(m), code.own, counts, tuple(trips), none))
-    return tuple(_measured(code, view) for view in views)
+    whole = _sum(code.columns.get("samples"), range(len(listing.rows)))
+    return tuple(_measured(code, view, whole) for view in views)
 
 
-def _measured(code: ProfiledCode, view: LoopView) -> MeasuredLoop:
+def _measured(code: ProfiledCode, view: LoopView, whole: int | None) -> MeasuredLoop:
     rows, columns = code.listing.rows, code.columns
     warps = columns.get("warp_executed")
     works = {pc: arithmetic(rows[pc], "sass") for pc in view.pcs}
@@ -135,7 +136,6 @@ def _measured(code: ProfiledCode, view: LoopView) -> MeasuredLoop:
         if name.startswith("stall_") and (found := _sum(column, view.pcs))
     }
     samples = _sum(columns.get("samples"), view.pcs)
-    whole = _sum(columns.get("samples"), range(len(rows)))
     none = 0 if view.executions is not None else None
     return MeasuredLoop(
         view=view,

@@ -13,13 +13,13 @@ from warpglass.analysis.measured_loops import (
     ProfiledCode,
     executed_operations,
     measured_loops,
-    tight_stalls,
     with_loops,
 )
 from warpglass.analysis.number import Number
 from warpglass.analysis.occupancy_view import OccupancyView, stage_costs
 from warpglass.analysis.resources import LABELS
 from warpglass.analysis.roofline import Roofline
+from warpglass.analysis.stalls import Tightening
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch
 from warpglass.report.diagnosis_blocks import table, words
@@ -54,16 +54,19 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
     }
 
 
-def measurement_json(found: Measurement, code: ProfiledCode | None = None) -> Json:
+def measurement_json(
+    found: Measurement, code: ProfiledCode | None = None, tight: Sequence[Tightening] = ()
+) -> Json:
     """Data of the sections that a profiler's counters fill without an execution; ``code`` is the report's
-    machine code with its counts by instruction, None where it has none that can be read."""
+    machine code with its counts by instruction, None where it has none that can be read, ``tight`` its
+    fixed stalls that could be shorter."""
     loops = measured_loops(found, code) if code is not None else ()
     seen = with_loops(measured_occupancy(found), found, loops)
     operations = executed_operations(code) if code is not None else None
     roof = measured_roofline(found, operations)
     matrix = decide_measured(found.launch, roof, seen, loops, operations, code is not None)
     if code is not None:
-        listed = measured_loop_blocks(loops, code, tight_stalls(found, code))
+        listed = measured_loop_blocks(loops, code, tight)
     else:
         listed = [
             words(
