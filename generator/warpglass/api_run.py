@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpglass import ptx, sass
-from warpglass.collect import CodeUnit
+from warpglass.collect import MAX_INPUT, CodeUnit
 from warpglass.errors import InputError, LaunchError
+from warpglass.files import read_file
 from warpglass.inputs.sniff import sniff
 from warpglass.launchfile import resolve_launch, select_kernels
 from warpglass.launchparams import ParamInfo, describe_params, element_type
@@ -113,10 +114,7 @@ def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Modu
             path.write_text(source, encoding="utf-8")
             return _compiled(path, arch)
     path = Path(source)
-    try:
-        kind = sniff(path.read_bytes(), path.name)
-    except OSError as error:
-        raise InputError(f"cannot read {path.name}: {error.strerror or error}") from error
+    kind = sniff(read_file(path, MAX_INPUT), path.name)
     return _compiled(path, arch) if kind == "cuda" else (ptx.load(path), None)
 
 

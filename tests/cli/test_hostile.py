@@ -2,6 +2,7 @@
 
 import pytest
 
+import warpglass
 from warpglass import ptx
 from warpglass.api import make_report
 from warpglass.cli_options import resolve_archs
@@ -184,3 +185,10 @@ def test_sources_that_are_not_utf8(tmp_path, encoding):
     with pytest.raises(InputError, match=r"k\.cu is UTF-(16|32)") as caught:
         make_report([path], ReportOptions())
     assert "UTF-8" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", ".", "no-such-file.ptx"])
+def test_run_of_what_is_no_file(name):
+    """A device has no end: Python's way in reads as carefully as the command line's."""
+    with pytest.raises(InputError, match=r"is a device|is a folder|there is no file"):
+        warpglass.run(name)
