@@ -13,6 +13,7 @@ from test_sections import BLOCKS
 
 from warpglass.errors import InputError
 from warpglass.report.model import Report
+from warpglass.report.prose import markdown_html
 from warpglass.report.thumbnail import thumbnail
 
 DELETE = object()
@@ -74,3 +75,24 @@ def test_any_change_gives_a_page_or_an_input_error(changes: list[tuple[tuple[Any
     for launch in report.data["launches"]:
         thumbnail(launch, "x")
     assert Report.from_json(report.to_json()).data == report.data
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "//evil.example",
+        "javascript:x",
+        "JAVASCRIPT&colon;x",
+        "ms-msdt:x",
+        "file:///etc",
+        "ftp://x",
+        "data:,x",
+    ],
+)
+def test_addresses_that_stay_text(address: str) -> None:
+    assert "<a" not in markdown_html(f"[text]({address}) and [r]\n\n[r]: {address}\n")
+
+
+@pytest.mark.parametrize("address", ["https://a.example/b:c", "mailto:a@b.c", "#code", "notes.html", "./a:b"])
+def test_addresses_that_become_links(address: str) -> None:
+    assert f'<a href="{address}" rel="noreferrer noopener">' in markdown_html(f"[text]({address})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -13,9 +15,20 @@ __all__ = ["markdown_html"]
 MAX_CHARACTERS = 200_000
 
 
+#: Addresses a link may have: the web's, mail's, a place on the page, a path beside it. `//host` and its
+#: spellings with backslashes name another machine, as does every other scheme a program may be bound to.
+_ADDRESS = re.compile(r"(?:https?://|mailto:|#)|(?![/\\]{2}|[\w+.-]*(?::|%3a))", re.IGNORECASE)
+
+
+class _Parser(MarkdownIt):
+    def validateLink(self, url: str) -> bool:
+        """Whether ``url``, normalised, becomes a link; it stays text otherwise."""
+        return super().validateLink(url) and _ADDRESS.match(url.strip()) is not None
+
+
 def markdown_html(text: str) -> Markup:
     """``text`` rendered by markdown-it (CommonMark and tables). Headings start at the third level."""
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 20}).enable("table").disable("image")
+    parser = _Parser("commonmark", {"html": False, "maxNesting": 20}).enable("table").disable("image")
     cut = text[:MAX_CHARACTERS]
     if len(text) > MAX_CHARACTERS:
         cut += f"\n\n*cut after {MAX_CHARACTERS:,} characters*\n"
