@@ -123,6 +123,8 @@ def guess(name: str, knobs: Mapping[str, int], type_: str = "") -> Any:
         ("params", "pipelines", "storage", "_s")
     ):
         return Pipe(plain_pipe(last), type_)
+    if low in ("c_tile_count", "d_tile_count") and "NE" in knobs:
+        return knobs["NE"]  # what get_load_pipe_increment and get_store_pipe_increment give: subtiles
     if low.startswith(("n_block_min", "n_block_new_min", "swa_begin_")):
         return 0
     if low.startswith("swa_end_"):
