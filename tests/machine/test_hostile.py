@@ -78,3 +78,8 @@ def test_mutated_kernels(text: str, seed: int) -> None:
         assert result.stopped is None or "machine failed" not in result.stopped.message, source
         assert result.counts["warp_on"] <= result.counts["warp_executed"]
     assert "complete" in ends
+
+
+def test_a_larger_budget_allows_more_rounds() -> None:
+    limits = [RunOptions(max_warp_instructions=most).round_limit for most in (10, 10**9)]
+    assert limits == [1_000_000, 20_000_000]

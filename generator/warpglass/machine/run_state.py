@@ -58,7 +58,7 @@ class RunState:
         self.default_reads: dict[int, str] = {}
         self.rounds = 0
         self.issue_limit = options.max_warp_instructions
-        self.round_limit = options.max_rounds
+        self.round_limit = options.round_limit
         self.printed: list[str] = []
         self.printed_bytes = 0
         self.assumptions: dict[str, None] = {}
