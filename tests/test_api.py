@@ -250,6 +250,7 @@ def test_a_compile_error_holds_nvcc_s_own_lines_and_no_folder(tmp_path: Path) ->
     assert str(tmp_path) not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.cuda
 def test_several_architectures_make_one_page_with_a_choice() -> None:
     path = ROOT / "examples" / "vector_add" / "kernel.cu"

@@ -99,6 +99,7 @@ def saxpy_counters(name: str) -> dict[str, float | None]:
     )[1]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["char", "int"])
 @pytest.mark.parametrize("step", STEPS)
 def test_fill_equals_the_profiler_to_the_last_digit(kind: str, step: int) -> None:
@@ -110,6 +111,7 @@ def test_fill_equals_the_profiler_to_the_last_digit(kind: str, step: int) -> Non
     assert sectors == 16777216 * {"char": 1, "int": 4}[kind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSPOSES)
 def test_transposes(name: str) -> None:
     found = transpose_counters(name)

@@ -45,6 +45,7 @@ def collectives() -> list[Path]:
     return [path for path in found if path.name != "sm90_mma_tma_gmma_ss.hpp"]
 
 
+@pytest.mark.slow
 def test_collectives_conserve_their_stages() -> None:
     paths = collectives()
     assert len(paths) == 38
@@ -118,6 +119,7 @@ ROLES_90 = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROLES_90)
 def test_hopper_kernel_layers(name: str) -> None:
     array = "array_" if "array" in name else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -213,6 +214,7 @@ def test_no_instructions() -> None:
     assert cfg.reconvergence() == {}
 
 
+@pytest.mark.slow
 def test_long_chains_of_early_exits_and_deep_nests_end() -> None:
     size = 20000
     early: Edges = [[i + 1, size] for i in range(size)] + [[]]

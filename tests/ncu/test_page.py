@@ -240,6 +240,7 @@ def test_small_things() -> None:
     assert rule_text("x @url:docs:https://a.b/c@ y @section:Id:Label@") == "x docs y Label"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared/inputs/ncu")
 @pytest.mark.parametrize(
     "name", ["adamw-sm86-2024.3", "callchain-sm80-2020.3.1", "hyperspec-sm75-2024.3", "selfjoin-sm80-2020.3"]

@@ -139,6 +139,7 @@ def test_what_if_finds_the_bound() -> None:
     assert deltas["SD", 3] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

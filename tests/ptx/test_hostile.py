@@ -106,6 +106,7 @@ def test_truncated_anywhere(cut: int) -> None:
 MEGABYTE = 1 << 18
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

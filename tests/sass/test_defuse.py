@@ -159,6 +159,7 @@ def test_equal_to_the_disassembler(arch: str, build: Build, nvdisasm: Callable[.
     assert sum(_compare(build(kernel, arch), nvdisasm) for kernel in KERNELS) > 2000
 
 
+@pytest.mark.slow
 @pytest.mark.cuda
 @pytest.mark.parametrize(("kernel", "arch"), [(k, a) for k, archs in SPECIAL.items() for a in archs])
 def test_tensor_cores_and_bulk_copies(

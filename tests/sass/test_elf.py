@@ -28,6 +28,7 @@ pytestmark = pytest.mark.cuda
 HERE = Path(__file__).parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_75", "sm_90a", "sm_120"])
 def test_resources_equal_ptxas(arch: str, build: Build, tmp_path: Path) -> None:
     nvcc = require_tool("nvcc").path

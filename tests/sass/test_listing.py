@@ -201,6 +201,7 @@ def test_no_code_is_an_error() -> None:
             parse(text, "input.sass")
 
 
+@pytest.mark.slow
 @pytest.mark.cuda
 @pytest.mark.parametrize(
     "options", [(), ("-c",), ("-hex",), ("-g", "-hex"), ("-gi",), ("-gp", "-c"), ("-plr",)]

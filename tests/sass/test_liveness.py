@@ -64,6 +64,7 @@ def test_kernels(arch: str, build: Build, nvdisasm: Callable[..., str]) -> None:
     assert sum(checked) > 2000
 
 
+@pytest.mark.slow
 @pytest.mark.cuda
 @pytest.mark.parametrize(("kernel", "arch"), [(k, a) for k, archs in SPECIAL.items() for a in archs])
 def test_tensor_cores_and_bulk_copies(

@@ -32,6 +32,7 @@ def container(value, kind):
     return value & ((1 << max(16, int(kind[1:]))) - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dest", "source"), list(itertools.product(INTS, INTS)))
 @given(st.data())
 @FAST
@@ -44,6 +45,7 @@ def test_int_to_int(dest, source, data):
     assert run(f"cvt.sat.{dest}.{source}", a) == sat
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dest", "source"), list(itertools.product(FLOATS, INTS)))
 @given(st.data())
 @FAST
@@ -68,6 +70,7 @@ def to_integer(value: Fraction, mode: str) -> int:
     return floor + int(up)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dest", "source"), list(itertools.product(INTS, FLOATS)))
 @given(st.data())
 @FAST

@@ -27,6 +27,7 @@ def check(opcode, name, rule, *columns):
             assert value == want, (opcode, [hex(v) for v in row], hex(value), hex(want))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", ["f32", "f64"])
 @given(st.data())

@@ -14,7 +14,7 @@ import pytest
 import warpglass
 from machine.sass_ops.evaluator import assemble, evaluate
 
-#: The first two are tested always, the others with the slow tests.
+#: The first is tested always, the others with the slow tests.
 ARCHES = ("sm_80", "sm_120", "sm_75", "sm_86", "sm_89", "sm_90a", "sm_100a")
 
 MODULE = """.version 8.7
@@ -158,7 +158,7 @@ def both(cases: Cases, name: str, arch: str) -> tuple[np.ndarray, np.ndarray, se
 def chosen(table: Callable[[str], Cases]) -> list[object]:
     """Parameters (case, architecture) of every case that ``table`` gives for an architecture."""
     return [
-        pytest.param(name, arch, marks=[] if place < 2 else [pytest.mark.slow])
+        pytest.param(name, arch, marks=[] if place < 1 else [pytest.mark.slow])
         for place, arch in enumerate(ARCHES)
         for name in table(arch)
     ]
