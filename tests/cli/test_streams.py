@@ -139,7 +139,14 @@ def test_interrupted_quietly(scale, tmp_path):
     long = "DONE:\n    add.s32 %r1, %r1, 1;\n    setp.ne.s32 %p1, %r1, -7;\n    @%p1 bra DONE;\n"
     scale.write_text(scale.read_text().replace("DONE:\n", long))
     command = [*WARPGLASS, "run", "scale.ptx", "--max-warp-instructions", "2000000000", "-v"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # A test run in the background has the signal ignored, and a child inherits that.
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stderr is not None
     assert b"scale" in process.stderr.readline()  # it is under way
     time.sleep(0.2)

@@ -83,3 +83,15 @@ def test_mutated_kernels(text: str, seed: int) -> None:
 def test_a_larger_budget_allows_more_rounds() -> None:
     limits = [RunOptions(max_warp_instructions=most).round_limit for most in (10, 10**9)]
     assert limits == [1_000_000, 20_000_000]
+
+
+@pytest.mark.parametrize(
+    "text", ["ld.global.f32 %f1;", "st.global.f32 [%rd1];", "add.f32 %f3;", "mov.b32 %f1;"]
+)
+def test_operands_that_are_missing_stop_by_name(text: str) -> None:
+    broken = ADD.replace("add.f32 %f3, %f1, %f2;", text)
+    assert broken != ADD
+    result = run(broken, grid=1, block=32)
+    assert not result.complete
+    assert result.stopped is not None
+    assert text.split()[0] in result.stopped.message

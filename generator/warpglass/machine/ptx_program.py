@@ -196,8 +196,9 @@ def _lower_one(lowering: Lowering, instruction: Instruction, pc: int) -> Op:
         if guard is not None:
             op.guard = lowering.scope.predicate(guard.register)
             op.negated = guard.negated
-    except Unsupported as error:
-        text = str(error)
+    except (Unsupported, IndexError) as error:
+        # Builders take operands by position: an index too large is a form that lacks some.
+        text = str(error) if isinstance(error, Unsupported) else "operands are missing"
         what = f"{instruction.opcode} is not executed yet" + (f" ({text})" if text else "")
         op = StopOp(pc, f"stopped at line {instruction.line}: {what}")
         if guard is not None and guard.register.name in lowering.scope.registers:
