@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warpglass.analysis.occupancy_view import OccupancyView
@@ -9,7 +10,7 @@ from warpglass.analysis.resources import LABELS, Model
 from warpglass.analysis.roofline import Roofline
 from warpglass.analysis.sass_loops import LoopView
 
-__all__ = ["DecisionRow", "decide", "verdict_text"]
+__all__ = ["DecisionRow", "both", "decide", "decision_rows", "verdict_text"]
 
 _MEMORY = ("dram", "l2", "l1")
 #: Resources whose label is a plural.
@@ -24,6 +25,42 @@ class DecisionRow:
     met: bool | None
     values: str
     action: str
+
+    @property
+    def answer(self) -> str:
+        """``met`` in words."""
+        return "unknown" if self.met is None else "met" if self.met else "not met"
+
+
+#: Every situation of the matrix with what follows from it.
+_SITUATIONS = (
+    (
+        "memory-bound, low ratio, below the cliff",
+        "more reuse: larger tile, one more asynchronous stage while shared memory allows",
+    ),
+    (
+        "memory-bound, high ratio, enough warps",
+        "fewer bytes: algorithmic change, narrower types, better coalescing",
+    ),
+    ("compute-bound on FFMA", "tensor cores, fewer instructions beside the FFMAs"),
+    ("compute-bound on HMMA/HGMMA", "near the roof: tighter schedule, wider instructions"),
+    ("compute-bound on IMMA", "wider IMMA shapes, fewer conversions"),
+    ("latency-bound", "more independent work: warps, accumulators, loads in flight"),
+    ("shared memory above the cliff", "fewer bytes a block: the nearest cliff says how many"),
+)
+
+
+def decision_rows(found: Sequence[tuple[bool | None, str]]) -> tuple[DecisionRow, ...]:
+    """The matrix from (met, this kernel's values) of each situation, in the matrix's order."""
+    return tuple(
+        DecisionRow(situation, met, values, action)
+        for (situation, action), (met, values) in zip(_SITUATIONS, found, strict=True)
+    )
+
+
+def both(*parts: bool | None) -> bool | None:
+    """Whether all parts hold: no where one does not, unknown where one is not known."""
+    return False if False in parts else None if None in parts else True
 
 
 def _share(model: Model, *names: str) -> float:
@@ -70,53 +107,17 @@ def decide(
     )
     latency = model.top == "latency" if model.cycles else None
 
-    def both(*parts: bool | None) -> bool | None:
-        return False if False in parts else None if None in parts else True
-
     main_text = f"most arithmetic: {roof.peak.label if roof.peak is not None else main}"
-    return (
-        DecisionRow(
-            "memory-bound, low ratio, below the cliff",
-            both(memory, low, None if above is None else not above),
-            f"{busy}; {ratio_text}; {shared_text}",
-            "more reuse: larger tile, one more asynchronous stage while shared memory allows",
-        ),
-        DecisionRow(
-            "memory-bound, high ratio, enough warps",
-            both(memory, None if low is None else not low, enough),
-            f"{busy}; {ratio_text}; {warps_text}",
-            "fewer bytes: algorithmic change, narrower types, better coalescing",
-        ),
-        DecisionRow(
-            "compute-bound on FFMA",
-            both(compute, main in ("fp32", "fp64", "fp16")),
-            f"{busy}; {main_text}",
-            "tensor cores, fewer instructions beside the FFMAs",
-        ),
-        DecisionRow(
-            "compute-bound on HMMA/HGMMA",
-            both(compute, tensor),
-            f"{busy}; {main_text}",
-            "near the roof: tighter schedule, wider instructions",
-        ),
-        DecisionRow(
-            "compute-bound on IMMA",
-            both(compute, integer),
-            f"{busy}; {main_text}",
-            "wider IMMA shapes, fewer conversions",
-        ),
-        DecisionRow(
-            "latency-bound",
-            latency,
-            f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}",
-            "more independent work: warps, accumulators, loads in flight",
-        ),
-        DecisionRow(
-            "shared memory above the cliff",
-            above,
-            shared_text,
-            "fewer bytes a block: the nearest cliff says how many",
-        ),
+    return decision_rows(
+        (
+            (both(memory, low, None if above is None else not above), f"{busy}; {ratio_text}; {shared_text}"),
+            (both(memory, None if low is None else not low, enough), f"{busy}; {ratio_text}; {warps_text}"),
+            (both(compute, main in ("fp32", "fp64", "fp16")), f"{busy}; {main_text}"),
+            (both(compute, tensor), f"{busy}; {main_text}"),
+            (both(compute, integer), f"{busy}; {main_text}"),
+            (latency, f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}"),
+            (above, shared_text),
+        )
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from warpglass.analysis.decision import DecisionRow
+from warpglass.analysis.decision import DecisionRow, both, decision_rows
 from warpglass.analysis.measured_loops import MeasuredLoop
 from warpglass.analysis.occupancy_view import OccupancyView
 from warpglass.analysis.roofline import Roofline
@@ -64,10 +64,6 @@ def waits(launch: Launch) -> tuple[tuple[str, float], ...]:
 def main_precision(roof: Roofline, operations: Mapping[str, float] | None) -> str | None:
     """Precision of most operations: the counts of instructions know tensor ones, else the counters."""
     return max(operations, key=lambda key: operations[key]) if operations else roof.main
-
-
-def _both(*parts: bool | None) -> bool | None:
-    return False if False in parts else None if None in parts else True
 
 
 def decide_measured(
@@ -132,47 +128,15 @@ def decide_measured(
         if stalled
         else "stall reasons not collected: --section WarpStateStats would give them"
     )
-    return (
-        DecisionRow(
-            "memory-bound, low ratio, below the cliff",
-            _both(memory, low, None if above is None else not above),
-            f"{busy}; {ratio_text}; {shared_text}",
-            "more reuse: larger tile, one more asynchronous stage while shared memory allows",
-        ),
-        DecisionRow(
-            "memory-bound, high ratio, enough warps",
-            _both(memory, None if low is None else not low, None if need is None else need.enough),
-            f"{busy}; {ratio_text}; {warps_text}",
-            "fewer bytes: algorithmic change, narrower types, better coalescing",
-        ),
-        DecisionRow(
-            "compute-bound on FFMA",
-            _both(compute, scalar),
-            f"{busy}; {main_text}",
-            "tensor cores, fewer instructions beside the FFMAs",
-        ),
-        DecisionRow(
-            "compute-bound on HMMA/HGMMA",
-            _both(compute, None if tensor is None else tensor and not integer),
-            f"{busy}; {main_text}",
-            "near the roof: tighter schedule, wider instructions",
-        ),
-        DecisionRow(
-            "compute-bound on IMMA",
-            _both(compute, integer),
-            f"{busy}; {main_text}",
-            "wider IMMA shapes, fewer conversions",
-        ),
-        DecisionRow(
-            "latency-bound",
-            latency,
-            f"{busy}; {wait_text}; {warps_text}",
-            "more independent work: warps, accumulators, loads in flight",
-        ),
-        DecisionRow(
-            "shared memory above the cliff",
-            above,
-            shared_text,
-            "fewer bytes a block: the nearest cliff says how many",
-        ),
+    enough = None if need is None else need.enough
+    return decision_rows(
+        (
+            (both(memory, low, None if above is None else not above), f"{busy}; {ratio_text}; {shared_text}"),
+            (both(memory, None if low is None else not low, enough), f"{busy}; {ratio_text}; {warps_text}"),
+            (both(compute, scalar), f"{busy}; {main_text}"),
+            (both(compute, None if tensor is None else tensor and not integer), f"{busy}; {main_text}"),
+            (both(compute, integer), f"{busy}; {main_text}"),
+            (latency, f"{busy}; {wait_text}; {warps_text}"),
+            (above, shared_text),
+        )
     )

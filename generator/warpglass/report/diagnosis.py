@@ -22,7 +22,7 @@ from warpglass.analysis.roofline import Roofline
 from warpglass.analysis.stalls import Tightening
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch
-from warpglass.report.diagnosis_blocks import table, words
+from warpglass.report.diagnosis_blocks import matrix, table, words
 from warpglass.report.diagnosis_loops import loop_blocks
 from warpglass.report.measured_loops import decision_blocks, measured_loop_blocks
 
@@ -64,7 +64,7 @@ def measurement_json(
     seen = with_loops(measured_occupancy(found), found, loops)
     operations = executed_operations(code) if code is not None else None
     roof = measured_roofline(found, operations)
-    matrix = decide_measured(found.launch, roof, seen, loops, operations, code is not None)
+    rows = decide_measured(found.launch, roof, seen, loops, operations, code is not None)
     if code is not None:
         listed = measured_loop_blocks(loops, code, tight)
     else:
@@ -80,7 +80,7 @@ def measurement_json(
             if seen is not None
             else [words("Unknown: GPU or registers are not told; --section LaunchStats would give them.")]
         },
-        "bottleneck": {"blocks": decision_blocks(matrix, found.launch)},
+        "bottleneck": {"blocks": decision_blocks(rows, found.launch)},
         "loops": {"blocks": listed},
     }
 
@@ -324,22 +324,7 @@ def _figure(roof: Roofline) -> Json:
 def _bottleneck(found: Diagnosis) -> list[Json]:
     model = found.model
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
-    blocks: list[Json] = [
-        table(
-            "Decision matrix",
-            ("situation", "met", "this kernel", "then"),
-            [
-                (
-                    row.situation,
-                    "unknown" if row.met is None else "met" if row.met else "not met",
-                    row.values,
-                    row.action,
-                )
-                for row in found.matrix
-            ],
-            "modelled",
-        ),
-    ]
+    blocks: list[Json] = [matrix(found.matrix, "modelled")]
     if ordered:
         blocks.append(
             {

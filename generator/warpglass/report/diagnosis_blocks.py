@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["table", "words"]
+from warpglass.analysis.decision import DecisionRow
+
+__all__ = ["matrix", "table", "words"]
 
 Json = dict[str, Any]
 
@@ -19,6 +21,16 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], e
         "rows": [list(r) for r in rows],
         "evidence": evidence,
     }
+
+
+def matrix(rows: Sequence[DecisionRow], evidence: str) -> Json:
+    """The block of the decision matrix."""
+    return table(
+        "Decision matrix",
+        ("situation", "met", "this kernel", "then"),
+        [(row.situation, row.answer, row.values, row.action) for row in rows],
+        evidence,
+    )
 
 
 def words(text: str) -> Json:

@@ -10,14 +10,13 @@ from warpglass.analysis.measured_decision import unit_shares, waits
 from warpglass.analysis.measured_loops import MeasuredLoop, ProfiledCode
 from warpglass.analysis.stalls import Tightening
 from warpglass.ncu import Launch
-from warpglass.report.diagnosis_blocks import table, words
+from warpglass.report.diagnosis_blocks import matrix, table, words
 from warpglass.report.diagnosis_loops import mix_block, place_of, tight_blocks
 
 __all__ = ["decision_blocks", "measured_loop_blocks"]
 
 Json = dict[str, Any]
 
-_MET = {None: "unknown", True: "met", False: "not met"}
 _MOST_LISTED, _MOST_MIXES, _MOST_REASONS, _MOST_UNITS = 12, 6, 8, 12
 
 
@@ -121,22 +120,7 @@ def _stalls(loop: MeasuredLoop) -> Json:
 
 def decision_blocks(rows: Sequence[DecisionRow], launch: Launch) -> list[Json]:
     """The matrix and what it stands on: units by their share of peak, and what warps wait for."""
-    blocks: list[Json] = [
-        table(
-            "Decision matrix",
-            ("situation", "met", "this kernel", "then"),
-            [
-                (
-                    r.situation,
-                    "unknown" if r.met is None else "met" if r.met else "not met",
-                    r.values,
-                    r.action,
-                )
-                for r in rows
-            ],
-            "measured",
-        )
-    ]
+    blocks: list[Json] = [matrix(rows, "measured")]
     for caption, unit, items in (
         ("Busy share of each unit and pipe, of its peak", "%", unit_shares(launch)),
         ("What warps wait for, of their cycles", "%", [(k, 100 * v) for k, v in waits(launch)]),
