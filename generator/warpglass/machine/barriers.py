@@ -6,11 +6,12 @@ Arrivals are kept as lane masks ``[blocks, 16 barriers, warps]``. Lanes that exi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpglass.machine.bits import FULL, Bits, Ints, popcount
+from warpglass.machine.bits import FULL, Bits, Bools, Ints, popcount
 from warpglass.machine.convergence import Group
 from warpglass.machine.selection import Selection
 
@@ -49,8 +50,6 @@ class BarrierUnit:
         #: Of warps that came divided to an aligned barrier: the lanes that they will meet again, and where
         #: they stand. Empty while no warp did.
         self.meant: dict[tuple[int, int, int], tuple[int, int]] = {}
-        codes = machine.program.opcodes
-        self._goes_on = np.array([code.split(".")[0] not in ("ret", "exit") for code in codes] + [False] * 2)
         #: Barrier generations passed by each block: the race check's clock.
         self.epoch = np.zeros(machine.B, dtype=np.int64)
 
@@ -166,6 +165,12 @@ class BarrierUnit:
                     message=f"threads of one warp meet at barrier {barrier} from different instructions, "
                     f"here and at line {other}; an aligned barrier must be the same one for the whole warp",
                 )  # fmt: skip
+
+    @cached_property
+    def _goes_on(self) -> Bools:
+        """By instruction: it does not only leave the kernel. Few kernels need it, and batches are many."""
+        codes = self.m.program.opcodes
+        return np.array([code.split(".")[0] not in ("ret", "exit") for code in codes] + [False] * 2)
 
     def _is_aligned(self, pc: int) -> bool:
         opcode = self.m.program.opcodes[pc]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from warpglass.machine.launch import Launch
 from warpglass.machine.result import Finding, RunResult
@@ -35,11 +36,10 @@ def sampled_run(
     if launch.cluster != (1, 1, 1) or launch.cooperative or why_not() is not None:
         return None
 
+    @cache  # the first block is looked at before the sampling, which begins with it
     def block(linear: int) -> RunResult:
         traced = tuple(b for b in options.trace_blocks if b == linear)
-        return execute(
-            replace(options, only_blocks=(linear,), trace_blocks=traced, keep_buffers=False, sample=False)
-        )
+        return execute(replace(_alone(options, (linear,)), trace_blocks=traced))
 
     first = block(0)
     if first.counts["warp_executed"] * launch.blocks <= options.max_warp_instructions:
