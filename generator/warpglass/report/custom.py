@@ -14,6 +14,7 @@ A section's ``data`` is ``{"blocks": [block]}``; a block is one of::
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,10 +53,10 @@ def _name_numbers(blocks: list[dict[str, Any]]) -> None:
             for one in block["numbers"]:
                 one["key"] = f"number:{one['name']}"
         elif block["type"] == "table":
-            names = [row[0]["text"] for row in block["rows"] if row]
+            names = Counter(row[0]["text"] for row in block["rows"] if row)
             heads = [column["text"] for column in block["columns"]]
             for row in block["rows"]:
-                if row and names.count(row[0]["text"]) == 1:
+                if row and names[row[0]["text"]] == 1:
                     for cell, head in zip(row[1:], heads[1:], strict=False):
                         cell["key"] = f"{block['caption']}:{row[0]['text']}:{head}"
 
