@@ -16,7 +16,7 @@ from warpglass.errors import InputError, ToolchainError, UsageError, WarpglassEr
 from warpglass.files import is_folder, read_file, read_head, refuse_inputs
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.devices import find_devices
-from warpglass.inputs.sniff import Kind, decode_text, sniff
+from warpglass.inputs.sniff import MACHINE_CODE, Kind, decode_text, sniff
 from warpglass.inputs.toolchain import find_tools, tool_version
 from warpglass.jsonable import to_jsonable
 from warpglass.options import ReportOptions
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["list_file", "parse_file", "show_doctor", "show_examples"]
 
-_BINARY = ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass")
 _PROFILES = ("ncu-rep", "ncu-csv", "ncu-text")
 _LARGEST_TEXT = 256 << 20
 
@@ -206,7 +205,7 @@ _LISTERS: Mapping[str, _Lister] = {
     "cuda": _list_cuda,
     "ptx": _list_ptx,
     **dict.fromkeys(_PROFILES, _list_ncu),
-    **dict.fromkeys(_BINARY, _list_binary),
+    **dict.fromkeys(MACHINE_CODE, _list_binary),
 }
 
 
@@ -230,7 +229,7 @@ def _load_model(kind: Kind, path: Path) -> Any:
         from warpglass import ptx
 
         return ptx.load(path)
-    if kind in _BINARY:
+    if kind in MACHINE_CODE:
         from warpglass import sass
 
         return sass.load(path)

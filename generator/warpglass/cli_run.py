@@ -15,6 +15,7 @@ from warpglass.cli_inspect import read_kind
 from warpglass.errors import ExecutionError, InputError, LaunchError, UsageError
 from warpglass.files import folder_of, is_folder, refuse_inputs, write_file
 from warpglass.inputs.demangle import demangled
+from warpglass.inputs.sniff import MACHINE_CODE
 from warpglass.jsonable import to_jsonable
 from warpglass.launchfile import PlannedLaunch, plan_launches
 from warpglass.launchspec import compile_archs
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from warpglass.ptx import Function, Module
 
 __all__ = ["run_file"]
-
-_MACHINE_CODE = frozenset(
-    ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass")
-)
 
 
 def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str | None, shell: Shell) -> int:
@@ -98,7 +95,7 @@ class _Ready:
 def _wants_machine_code(path: Path, options: ReportOptions) -> bool:
     if options.isa != "auto":
         return options.isa == "sass"
-    return is_folder(path) or read_kind(path) in _MACHINE_CODE
+    return is_folder(path) or read_kind(path) in MACHINE_CODE
 
 
 def _machine(path: Path, options: ReportOptions) -> _Ready:

@@ -14,7 +14,7 @@ from pathlib import Path
 from warpglass import cuda, ptx, sass
 from warpglass.errors import InputError, ParseError, UsageError, WarpglassError
 from warpglass.files import is_folder, read_file
-from warpglass.inputs.sniff import Kind, decode_text, sniff, wide_encoding
+from warpglass.inputs.sniff import MACHINE_CODE, Kind, decode_text, sniff, wide_encoding
 from warpglass.launchsass import signature
 from warpglass.launchspec import compile_archs
 from warpglass.options import ReportOptions
@@ -267,7 +267,5 @@ _READERS: dict[str, Callable[[InputFile, ReportOptions, Progress], list[CodeUnit
     "ptx": _from_ptx,
     "cuda": _from_cuda,
     "python": _companion,
-    **dict.fromkeys(
-        ("cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass"), _from_sass
-    ),
+    **dict.fromkeys(MACHINE_CODE, _from_sass),
 }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Literal, get_args
 
-__all__ = ["KINDS", "Kind", "decode_text", "sniff", "wide_encoding"]
+__all__ = ["KINDS", "MACHINE_CODE", "Kind", "decode_text", "sniff", "wide_encoding"]
 
 Kind = Literal[
     "cuda",  # CUDA C++ source or header
@@ -32,6 +32,10 @@ Kind = Literal[
 ]
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+#: Kinds that hold machine code, or may.
+MACHINE_CODE: tuple[Kind, ...] = (
+    "cubin", "fatbin", "elf-object", "elf-shared", "elf-executable", "archive", "sass",
+)  # fmt: skip
 
 _HEAD = 1 << 20
 _EM_CUDA = 190
