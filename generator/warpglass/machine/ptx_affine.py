@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warpglass.flow import ptx_cfg, reads_writes
-from warpglass.flow.graph import Block
-from warpglass.machine.affine import AFFINE, FREE, UNIFORM_VALUE, entry_classes
+from warpglass.machine.affine import FREE, UNIFORM_VALUE, first_problem, special_class
 from warpglass.ptx.model import (
     Address,
     Component,
@@ -52,18 +51,12 @@ _BLOCK = ("%ctaid", "%clusterid")
 _CHANGING = ("%clock", "%globaltimer", "%smid", "%pm", "%gridid")
 
 
-def _special(name: str) -> int:
-    if name.startswith(_BLOCK):
-        return AFFINE
-    return FREE if name.startswith(_CHANGING) else UNIFORM_VALUE
-
-
 def _class_of(operand: Operand, classes: Mapping[str, int]) -> int:
     """Class of a source operand; constants and addresses of variables are uniform."""
     if isinstance(operand, Register):
         return classes.get(operand.name, UNIFORM_VALUE)
     if isinstance(operand, SpecialRegister):
-        return _special(operand.name)
+        return special_class(operand.name, _BLOCK, _CHANGING)
     if isinstance(operand, Component):
         return classes.get(operand.register.name, UNIFORM_VALUE)
     if isinstance(operand, Negated):
@@ -120,22 +113,13 @@ def _step(instruction: Instruction, classes: dict[str, int]) -> None:
 
 def why_not_affine(function: Function) -> str | None:
     """None where branches and addresses are affine in the block index, else what is not, in words."""
-    cfg = ptx_cfg(function)
+    code = function.instructions
 
-    def through(block: Block, classes: Mapping[str, int]) -> Mapping[str, int]:
-        after = dict(classes)
-        for instruction in function.instructions[block.start : block.end]:
-            _step(instruction, after)
-        return after
+    def problem(index: int, classes: Mapping[str, int]) -> str | None:
+        found = _problem(code[index], classes)
+        return None if found is None else f"line {code[index].line}: {found}"
 
-    for index, classes in sorted(entry_classes(cfg, through).items()):
-        state = dict(classes)
-        for instruction in function.instructions[cfg.blocks[index].start : cfg.blocks[index].end]:
-            problem = _problem(instruction, state)
-            if problem is not None:
-                return f"line {instruction.line}: {problem}"
-            _step(instruction, state)
-    return None
+    return first_problem(ptx_cfg(function), lambda index, classes: _step(code[index], classes), problem)
 
 
 def _problem(i: Instruction, classes: Mapping[str, int]) -> str | None:

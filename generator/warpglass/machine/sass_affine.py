@@ -8,11 +8,11 @@ are monotone along each axis of the grid; see :mod:`warpglass.machine.sampling` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from warpglass.flow.graph import Block
 from warpglass.flow.sass import sass_cfg
-from warpglass.machine.affine import AFFINE, FREE, UNIFORM_VALUE, entry_classes
+from warpglass.machine.affine import FREE, UNIFORM_VALUE, first_problem, special_class
 from warpglass.sass.defuse import PREDICATE, UNIFORM, DefUse, defuse
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import (
@@ -48,19 +48,13 @@ _BLOCK = ("CTAID", "CLUSTERID")
 _CHANGING = ("CLOCK", "GLOBALTIMER", "SMID", "VIRTUALSMID", "TMCNT")
 
 
-def _special(name: str) -> int:
-    if name.startswith(_BLOCK):
-        return AFFINE
-    return FREE if name.startswith(_CHANGING) else UNIFORM_VALUE
-
-
 def _result(instruction: Instruction, values: Sequence[int], class_of: ClassOf) -> int:
     """Class of an instruction's results from the classes of the registers it reads."""
     base = instruction.base
     worst = max(values, default=UNIFORM_VALUE)
     special = next((o for o in instruction.operands if isinstance(o, SpecialRegister)), None)
     if special is not None:
-        return _special(special.name)
+        return special_class(special.name, _BLOCK, _CHANGING)
     if base in _LOADS:
         return FREE
     if base in _CONSTANT_LOADS or worst == UNIFORM_VALUE:
@@ -83,13 +77,11 @@ def _product(instruction: Instruction, worst: int, class_of: ClassOf) -> int:
     return worst if UNIFORM_VALUE in factors else FREE
 
 
+@dataclass(frozen=True, slots=True)
 class _State:
-    """Classes of registers along one path; what is not named is uniform."""
+    """Classes of registers at one place; what is not named is uniform. ``step`` changes them."""
 
-    __slots__ = ("classes",)
-
-    def __init__(self, classes: Mapping[int, int]) -> None:
-        self.classes = dict(classes)
+    classes: dict[int, int]
 
     def of(self, register: int) -> int:
         """Class of a register by its code."""
@@ -118,24 +110,14 @@ def why_not_affine(function: Function, sm: int) -> str | None:
     calls = next((i for i, _ in code if i.base in ("CALL", "RET")), None)
     if calls is not None:
         return f"line {calls.line}: {calls.text} calls a function"
-    cfg = sass_cfg(function)
 
-    def through(block: Block, classes: Mapping[int, int]) -> Mapping[int, int]:
-        state = _State(classes)
-        for instruction, use in code[block.start : block.end]:
-            state.step(instruction, use)
-        return state.classes
+    def step(index: int, classes: dict[int, int]) -> None:
+        _State(classes).step(*code[index])
 
-    entry = entry_classes(cfg, through)
-    for index, classes in sorted(entry.items()):
-        block = cfg.blocks[index]
-        state = _State(classes)
-        for instruction, use in code[block.start : block.end]:
-            problem = _problem(instruction, use, state)
-            if problem is not None:
-                return problem
-            state.step(instruction, use)
-    return None
+    def problem(index: int, classes: dict[int, int]) -> str | None:
+        return _problem(*code[index], _State(classes))
+
+    return first_problem(sass_cfg(function), step, problem)
 
 
 def _problem(instruction: Instruction, use: DefUse, state: _State) -> str | None:
