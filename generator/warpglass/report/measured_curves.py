@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 from warpglass.report.view import num
 
 __all__ = ["measured_curve_svg"]
 
 Json = Mapping[str, Any]
-
-
-def _text(value: str) -> str:
-    return str(escape(visible(value)))
 
 
 def _ticks(top: float, wanted: int) -> list[float]:
@@ -53,7 +49,7 @@ def measured_curve_svg(
     spoken = f"{title}: {num(at)} at {num(now)}" if at is not None else title
     parts = [
         f'<svg class="fig fig-curve" viewBox="0 0 {width:g} {height:g}" role="img" '
-        f'aria-label="{_text(spoken)}">'
+        f'aria-label="{escaped(spoken)}">'
     ]
     for tick in _ticks(top, 5):
         parts.append(
@@ -68,8 +64,8 @@ def measured_curve_svg(
             )
     parts.append(
         f'<text class="t" x="{(left + width - right) / 2:g}" y="{height - 5:g}" text-anchor="middle">'
-        f"{_text(axes[0][:60])}</text>"
-        f'<text class="t" x="{left - 34:g}" y="10">{_text(axes[1][:40])}</text>'
+        f"{escaped(axes[0][:60])}</text>"
+        f'<text class="t" x="{left - 34:g}" y="10">{escaped(axes[1][:40])}</text>'
     )
     path = f"M{x(xs[0])} {y(ys[0])}"
     for px, py in zip(xs[1:], ys[1:], strict=True):
@@ -81,7 +77,8 @@ def measured_curve_svg(
         beside = y(at) + 16 if y(at) < 30 and x(now) < 110 else max(above + 2, y(at) - 7)
         parts.append(
             f'<line class="here" x1="{x(now)}" x2="{x(now)}" y1="{above:g}" y2="{height - below:g}"/>'
-            f'<circle class="here" cx="{x(now)}" cy="{y(at)}" r="4.5"><title>{_text(spoken)}</title></circle>'
+            f'<circle class="here" cx="{x(now)}" cy="{y(at)}" r="4.5">'
+            f"<title>{escaped(spoken)}</title></circle>"
             f'<text class="v" x="{x(now) + aside:g}" y="{beside:g}" '
             f'text-anchor="{anchor}">{num(at)} at {num(now)}</text>'
         )

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 from warpglass.report.view import num
 
 __all__ = ["roofline_svg", "spark_svg"]
@@ -16,10 +16,6 @@ __all__ = ["roofline_svg", "spark_svg"]
 Json = Mapping[str, Any]
 
 _POINTS = 160
-
-
-def _text(value: str) -> str:
-    return str(escape(visible(value)))
 
 
 def _si(value: float, unit: str) -> str:
@@ -54,7 +50,7 @@ def roofline_svg(roofline: Json, *, width: float = 620, height: float = 330) -> 
 
     parts = [
         f'<svg class="fig fig-roofline" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" role="img" aria-label="{_text(_spoken(roofline))}">'
+        f'height="{height:g}" role="img" aria-label="{escaped(_spoken(roofline))}">'
     ]
     for power in range(x0, x1 + 1):
         px = x(10**power)
@@ -80,16 +76,16 @@ def roofline_svg(roofline: Json, *, width: float = 620, height: float = 330) -> 
             start, low = 10.0**y0 / roof["traffic"], 10.0**y0
         parts.append(
             f'<path class="roof k{number % 6 + 1}" d="M{x(start)} {y(low)}L{x(ridge)} {y(roof["work"])}'
-            f'H{width - right}"><title>{_text(roof["label"])}: {_si(roof["work"], "op/s")}, '
+            f'H{width - right}"><title>{escaped(roof["label"])}: {_si(roof["work"], "op/s")}, '
             f"{_si(roof['traffic'], 'B/s')}</title></path>"
             f'<text class="t" x="{width - right - 2}" y="{y(roof["work"]) - 4}" text-anchor="end">'
-            f"{_text(roof['label'][:60])}</text>"
+            f"{escaped(roof['label'][:60])}</text>"
         )
     for number, point in enumerate(points):
         at = point["work"] / point["traffic"]
         parts.append(
             f'<circle class="s{number % 6 + 1}" cx="{x(at)}" cy="{y(point["work"])}" r="5"><title>'
-            f"{_text(point['label'])}: {_si(point['work'], 'op/s')} at {num(round(at, 3))} op/B"
+            f"{escaped(point['label'])}: {_si(point['work'], 'op/s')} at {num(round(at, 3))} op/B"
             "</title></circle>"
             f'<text class="v" x="{x(at)}" y="{y(point["work"]) - 9}" text-anchor="middle">'
             f"{_si(point['work'], 'op/s')}</text>"
@@ -111,7 +107,7 @@ def spark_svg(series: Json, *, width: float = 560, height: float = 44) -> Markup
     end = max(times, default=0) or 1
     parts = [
         f'<svg class="fig fig-spark" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-        f'height="{height:g}" role="img" aria-label="{_text(series["label"])}: at most {num(top)}">'
+        f'height="{height:g}" role="img" aria-label="{escaped(series["label"])}: at most {num(top)}">'
     ]
     path, pen = [], False
     # Of each few samples the largest: a line of this width shows no more, and a peak must not vanish.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 
 __all__ = ["memory_chart_svg"]
 
@@ -29,10 +29,6 @@ _ALWAYS = ("global", "shared")
 _SPACES = ("global", "local", "texture", "surface", "shared")
 
 
-def _text(value: str) -> str:
-    return str(escape(visible(value)))
-
-
 def _known(cells: Sequence[Json]) -> list[Json]:
     return [cell for cell in cells if cell["value"] is not None]
 
@@ -42,7 +38,7 @@ def _used(cells: Sequence[Json]) -> bool:
 
 
 def _label(x: float, y: float, text: str, kind: str = "t") -> str:
-    return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="middle">{_text(text)}</text>'
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="middle">{escaped(text)}</text>'
 
 
 def _box(column: str, y: float, height: float, name: str, notes: Sequence[str], kind: str) -> str:
@@ -82,7 +78,7 @@ def _arrow(start: float, end: float, y: float, cell: Json, peak: Json | None, *,
     name = str(cell["title"]).split(":")[0]
     return (
         f'<g class="mem-link {_level(share)}{"" if cell["value"] else " idle"}">'
-        f"<title>{_text(title)} ({_text(name)})</title>"
+        f"<title>{escaped(title)} ({escaped(name)})</title>"
         f'<line x1="{tail:g}" x2="{head - 7 * way:g}" y1="{y:g}" y2="{y:g}"/>'
         f'<path d="M{head:g} {y:g}l{-8 * way} -4.5v9z"/>{_label((start + end) / 2, y - 5, value)}</g>'
     )
@@ -155,7 +151,7 @@ def memory_chart_svg(links: Mapping[str, Sequence[Json]]) -> Markup:
         out.append(_link("l2", "memory", y, links[f"l2-{name}"]))
     head = (
         f'<svg class="fig fig-memory" viewBox="0 0 {_WIDTH} {height:g}" width="{_WIDTH}" height="{height:g}" '
-        f'role="img" aria-label="Memory chart. {_text(_spoken(links))}">'
+        f'role="img" aria-label="Memory chart. {escaped(_spoken(links))}">'
     )
     return Markup(head + "".join(out) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 
 __all__ = ["graph_edges", "graph_svg"]
 
@@ -73,7 +73,7 @@ def graph_svg(program: Json, lanes: Sequence[str]) -> Markup:
     titles = {str(pipe["name"]): f"{pipe['title']} ({pipe['class']})" for pipe in program["pipes"]}
     parts = [
         f'<svg class="fig pl-graph" viewBox="0 0 750 {height}" role="img" '
-        f'aria-label="{escape(visible(_told(edges)))}">'
+        f'aria-label="{escaped(_told(edges))}">'
         '<defs><marker id="pl-arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto-start-reverse"><path d="M0 0L8 4L0 8z"/></marker></defs>'
     ]
@@ -88,7 +88,7 @@ def graph_svg(program: Json, lanes: Sequence[str]) -> Markup:
         parts.append(
             f'<path class="pl-edge pl-edge-{what}" d="M{ax} {y1 + shift}C{bend} {y1 + shift} '
             f'{bend} {y2 + shift} {bx} {y2 + shift}" marker-end="url(#pl-arrow)">'
-            f"<title>{escape(visible(f'{start} {what} {end}'))}</title></path>"
+            f"<title>{escaped(f'{start} {what} {end}')}</title></path>"
         )
     for name, (x, y) in places.items():
         css = "pl-role" if name in names else "pl-pipe"
@@ -96,8 +96,8 @@ def graph_svg(program: Json, lanes: Sequence[str]) -> Markup:
         title = titles.get(name)
         parts.append(
             f'<text class="t" x="{x + wide / 2}" y="{y + 20}" text-anchor="middle">'
-            f"{escape(visible(name[:22]))}"
-            f"{f'<title>{escape(visible(title))}</title>' if title else ''}</text>"
+            f"{escaped(name[:22])}"
+            f"{f'<title>{escaped(title)}</title>' if title else ''}</text>"
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - names were escaped
 

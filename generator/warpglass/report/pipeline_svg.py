@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 
 from warpglass.pipeline import Run, StageRow
 from warpglass.pipeline.expand import ASYNC, BUSY, MMA, STORE, STWAIT, SYNC, WAIT, WGWAIT
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 
 __all__ = ["curve_svg", "schedule_svg", "tile_letter"]
 
@@ -68,8 +68,7 @@ def schedule_svg(run: Run, rows: Sequence[StageRow]) -> Markup:
     for number, (name, spans) in enumerate(listed):
         y = number * _ROW
         parts.append(
-            f'<text class="t" x="{_LEFT - 6}" y="{y + 13}" text-anchor="end">'
-            f"{escape(visible(name[:22]))}</text>"
+            f'<text class="t" x="{_LEFT - 6}" y="{y + 13}" text-anchor="end">{escaped(name[:22])}</text>'
         )
         for start, end, css, text, tile in spans:
             drawn += 1
@@ -101,7 +100,7 @@ def curve_svg(series: Mapping[str, Sequence[tuple[int, int | None]]], label: str
     parts = [
         f'<svg class="fig pl-curve" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'width="{width:.0f}" height="{height:.0f}" '
-        f'role="img" aria-label="{escape(visible(label))}">',
+        f'role="img" aria-label="{escaped(label)}">',
         f'<line class="axis" x1="{left}" y1="{height - bottom}" x2="{width - 8}" y2="{height - bottom}"/>',
     ]
 
@@ -124,8 +123,7 @@ def curve_svg(series: Mapping[str, Sequence[tuple[int, int | None]]], label: str
         px, py = place(*known[-1])
         shift = 4 if number == 0 else -6
         parts.append(
-            f'<text class="t" x="{px + 5:.1f}" y="{py + shift:.1f}">'
-            f"{escape(visible(name))} {known[-1][1]}</text>"
+            f'<text class="t" x="{px + 5:.1f}" y="{py + shift:.1f}">{escaped(name)} {known[-1][1]}</text>'
         )
     for x in range(low, high + 1, max(1, span // 8)):
         px, _ = place(x, 0)

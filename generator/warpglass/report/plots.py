@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 from warpglass.report.view import num
 
 __all__ = ["lines_spec", "lines_svg"]
@@ -68,7 +68,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
             height - _BOTTOM - (scale(y) - low_y) / span_y * (height - _TOP - _BOTTOM),
         )
 
-    label = escape(visible(str(block.get("caption") or "Figure")))
+    label = escaped(str(block.get("caption") or "Figure"))
     parts = [
         f'<svg class="fig fig-lines" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
         f'height="{height:g}" '
@@ -81,8 +81,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
     ):
         if title:
             parts.append(
-                f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">'
-                f"{escape(visible(str(title)))}</text>"
+                f'<text class="t" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escaped(str(title))}</text>'
             )
     bold = _bold(block)
     ends: dict[float, list[str]] = {}
@@ -99,7 +98,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
         style += ' style="stroke-width:4"' if index in bold else ""
         parts.append(
             f'<path class="roof k{index % _COLOURS + 1}" d="{path}"{style}>'
-            f"<title>{escape(visible(name))}</title></path>"
+            f"<title>{escaped(name)}</title></path>"
         )
         names = ends.pop(round(place(*pairs[-1])[1]), []) if pairs else []
         if names:
@@ -107,7 +106,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
             px, py = place(*pairs[-1])
             parts.append(
                 f'<text class="t" x="{px:.1f}" y="{py - 4:.1f}" text-anchor="end">'
-                f"<title>{escape(visible('; '.join(names)))}</title>{escape(visible(_joint(names)))}</text>"
+                f"<title>{escaped('; '.join(names))}</title>{escaped(_joint(names))}</text>"
             )
     for number, (name, x, y) in enumerate(marks):
         px, py = place(x, y)
@@ -117,7 +116,7 @@ def lines_svg(block: Mapping[str, Any], *, width: float = 560, height: float = 3
         text = f"{name}: {num(y)} at {num(x)}" if name else f"{num(y)} at {num(x)}"
         parts.append(
             f'{_mark(number, px, py)}<text class="v mark" x="{px + dx:.1f}" '
-            f'y="{py + 16:.1f}" text-anchor="{anchor}">{escape(visible(text))}</text>'
+            f'y="{py + 16:.1f}" text-anchor="{anchor}">{escaped(text)}</text>'
         )
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - texts were escaped, the rest is numbers
 

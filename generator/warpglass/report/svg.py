@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 from warpglass.report.view import num
 
 __all__ = ["Bar", "bars", "columns", "lane_strip"]
@@ -30,7 +30,7 @@ def _fmt(value: float) -> str:
 def _open(width: float, height: float, label: str, css: str) -> str:
     return (
         f'<svg class="fig {css}" viewBox="0 0 {_fmt(width)} {_fmt(height)}" width="{_fmt(width)}" '
-        f'height="{_fmt(height)}" role="img" aria-label="{escape(visible(label))}">'
+        f'height="{_fmt(height)}" role="img" aria-label="{escaped(label)}">'
     )
 
 
@@ -55,8 +55,8 @@ def bars(items: Sequence[Bar], label: str, *, width: float = 560, label_width: f
     for index, item in enumerate(items):
         y = row * index + 2
         length = max(1.0, room * item.value / top)
-        text = escape(visible(item.text or num(item.value)))
-        name = escape(visible(_shorten(item.label, _MOST_LABEL)))
+        text = escaped(item.text or num(item.value))
+        name = escaped(_shorten(item.label, _MOST_LABEL))
         parts.append(
             f'<text class="t" x="{_fmt(label_width - 8)}" y="{y + 14}" text-anchor="end">'
             f"{name}</text>"

@@ -10,7 +10,7 @@ import re
 
 from markupsafe import Markup, escape
 
-__all__ = ["json_for_script", "markup", "visible"]
+__all__ = ["escaped", "json_for_script", "markup", "visible"]
 
 # C0 but tab and line feed, DEL and C1, soft hyphen, zero-width and bidi controls, line and paragraph
 # separators, byte-order mark, interlinear annotation, lone surrogates (a str from JSON may hold them).
@@ -28,6 +28,11 @@ def _name(match: re.Match[str]) -> str:
 def visible(text: str) -> str:
     """``text`` with every control, bidi and invisible character written as ``\\uXXXX``."""
     return _ODD.sub(_name, text)
+
+
+def escaped(text: str) -> Markup:
+    """``text`` made visible and escaped: how it stands in an SVG."""
+    return escape(visible(text))
 
 
 def markup(text: str) -> Markup:

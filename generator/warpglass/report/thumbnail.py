@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from warpglass.report.text import visible
+from warpglass.report.text import escaped
 from warpglass.report.trace_view import BARRIER, DIVERGED, FINISHED, ISSUE, MEMORY, WAITS, first_trace, states
 
 __all__ = ["thumbnail"]
@@ -46,6 +46,6 @@ def thumbnail(launch: Mapping[str, Any], label: str) -> Markup | None:
     )
     head = (
         f'<svg class="fig thumb" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
-        f'role="img" aria-label="{escape(visible(label))}">'
+        f'role="img" aria-label="{escaped(label)}">'
     )
     return Markup(f"{head}{body}</svg>")  # noqa: S704 - the label was escaped, the rest is fixed
