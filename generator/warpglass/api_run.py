@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -94,28 +95,36 @@ def _unit(source: str | Path | ptx.Module, arch: str | None) -> CodeUnit:
     options = ReportOptions(arch=(arch,) if arch else ())
     if isinstance(source, ptx.Module):
         raise InputError("a PTX module has no machine code", hint="give CUDA source, a cubin or a listing")
-    if isinstance(source, str) and "\n" in source:
-        with tempfile.TemporaryDirectory(prefix="warpglass-") as scratch:
-            kind = sniff(source.encode("utf-8", "surrogatepass"), "source")
-            path = Path(scratch) / ("source.cu" if kind == "cuda" else "source.txt")
-            path.write_text(source, encoding="utf-8")
-            return machine_code(path, options)
-    return machine_code(Path(source), options)
+    with _as_file(source) as path:
+        return machine_code(path, options)
+
+
+def _is_text(source: str | Path) -> TypeGuard[str]:
+    """Whether it is the source itself: a path has no line break."""
+    return isinstance(source, str) and "\n" in source
+
+
+@contextmanager
+def _as_file(source: str | Path) -> Iterator[Path]:
+    """The path of ``source``: itself, or of a scratch file where it is text (it has a line break)."""
+    if not _is_text(source):
+        yield Path(source)
+        return
+    content = source.encode("utf-8", "surrogatepass")
+    with tempfile.TemporaryDirectory(prefix="warpglass-") as scratch:
+        path = Path(scratch) / ("source.cu" if sniff(content, "source") == "cuda" else "source.txt")
+        path.write_bytes(content)
+        yield path
 
 
 def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, CudaSource | None]:
     if isinstance(source, ptx.Module):
         return source, None
-    if isinstance(source, str) and "\n" in source:
-        if sniff(source.encode("utf-8", "surrogatepass"), "source") != "cuda":
-            return ptx.parse(source), None
-        with tempfile.TemporaryDirectory(prefix="warpglass-") as scratch:
-            path = Path(scratch) / "source.cu"
-            path.write_text(source, encoding="utf-8")
-            return _compiled(path, arch)
-    path = Path(source)
-    kind = sniff(read_file(path, MAX_INPUT), path.name)
-    return _compiled(path, arch) if kind == "cuda" else (ptx.load(path), None)
+    if _is_text(source) and sniff(source.encode("utf-8", "surrogatepass"), "source") != "cuda":
+        return ptx.parse(source), None
+    with _as_file(source) as path:
+        kind = sniff(read_file(path, MAX_INPUT), path.name)
+        return _compiled(path, arch) if kind == "cuda" else (ptx.load(path), None)
 
 
 def _compiled(path: Path, arch: str | None) -> tuple[ptx.Module, CudaSource]:
