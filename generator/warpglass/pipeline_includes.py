@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from warpglass.errors import InputError
+from warpglass.files import read_file
+
 __all__ = ["MOST_INCLUDES", "included_headers"]
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([\w./+-]{1,200})"', re.MULTILINE)
@@ -35,10 +38,8 @@ def included_headers(
             if place is None or place in given or place in found or len(found) >= MOST_INCLUDES:
                 continue
             try:
-                if place.stat().st_size > _LARGEST:
-                    continue
-                text = place.read_bytes()
-            except OSError:
+                text = read_file(place, _LARGEST)
+            except InputError:
                 continue
             if _USEFUL.search(text):
                 found[place] = (place.name, text)
