@@ -52,24 +52,22 @@ def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
     left = budget // 2
     for traces in turns:
         held = [one["accesses"] for one in traces if one.get("accesses")]
-        left = _share(left, [(_size(one, ("data",)), one) for one in held], _cut_data)
+        left = _share(left, [(_size(one, ("data",)), partial(_cut_data, one)) for one in held])
     left += budget - budget // 2
     for traces in turns:
-        by_values = {id(one["values"]): one for one in traces if one.get("values")}
-        sized = [(packed_size(one["values"]), one["values"]) for one in by_values.values()]
-        left = _share(left, sized, partial(_cut_of, by_values))
+        kept = [one for one in traces if one.get("values")]
+        left = _share(left, [(packed_size(one["values"]), partial(_cut, one, one["values"])) for one in kept])
 
 
-def _cut_of(traces: Mapping[int, Mapping[str, Any]], values: Columns, share: int) -> int:
-    return _cut(traces[id(values)], values, share)
+def _share(left: int, held: list[tuple[int, Callable[[int], int]]]) -> int:
+    """Cut what is beyond its share of ``left`` bytes; what is left then.
 
-
-def _share(left: int, held: list[tuple[int, Columns]], cut: Callable[[Columns, int], int]) -> int:
-    """Cut what is beyond its share of ``left`` bytes; what is left then."""
+    ``held`` are sizes, each with what cuts it to so many bytes and tells the bytes that it costs then.
+    """
     held.sort(key=lambda one: one[0])  # stable: the order of the report decides among equals
-    for index, (size, columns) in enumerate(held):
+    for index, (size, cut) in enumerate(held):
         share = left // (len(held) - index)
-        left -= size if size <= share else cut(columns, share)
+        left -= size if size <= share else cut(share)
     return left
 
 
