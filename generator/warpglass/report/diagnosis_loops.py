@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from warpglass import sass
@@ -11,7 +11,15 @@ from warpglass.analysis.sass_loops import LoopView
 from warpglass.analysis.stalls import Tightening, stall_histogram
 from warpglass.report.diagnosis_blocks import table, words
 
-__all__ = ["loop_blocks", "mix_block", "place_of", "tight_blocks"]
+__all__ = [
+    "STATIC_COLUMNS",
+    "loop_blocks",
+    "loop_table",
+    "mix_block",
+    "place_of",
+    "threshold_rules",
+    "tight_blocks",
+]
 
 Json = dict[str, Any]
 
@@ -46,55 +54,44 @@ def mix_block(function: sass.Function | None, loop: LoopView) -> Json:
     )
 
 
+#: What the columns of a table of loops hold.
+_COLUMNS: Mapping[str, Callable[[LoopView], Any]] = {
+    "loop": place_of,
+    "from": lambda loop: loop.isa.upper(),
+    "instructions": lambda loop: loop.instructions,
+    "compute": lambda loop: f"{loop.compute} {loop.compute_name}",
+    "loads": lambda loop: loop.loads,
+    "ratio": lambda loop: "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1",
+    "thresholds": lambda loop: f"{loop.low:.3g}:1, {loop.high:.3g}:1",
+    "FLOP a byte": lambda loop: loop.flop_per_byte,
+    "lanes on": lambda loop: loop.lanes,
+    "barriers": lambda loop: loop.barriers,
+    "integer": lambda loop: loop.integer,
+    "uniform": lambda loop: loop.uniform,
+    "conversions": lambda loop: loop.conversions,
+    "spill accesses": lambda loop: loop.spills,
+    "executions": lambda loop: loop.executions,
+}
+#: Those that stand in the code, whoever executed it.
+STATIC_COLUMNS = tuple(n for n in _COLUMNS if n not in ("from", "FLOP a byte", "lanes on", "executions"))
+
+
+def loop_table(caption: str, loops: Sequence[LoopView], columns: Sequence[str] = tuple(_COLUMNS)) -> Json:
+    """A table of loops as they stand in the code."""
+    rows = [[_COLUMNS[name](loop) for name in columns] for loop in loops]
+    return table(caption, columns, rows, "static")
+
+
+def threshold_rules(loops: Sequence[LoopView]) -> Json:
+    """Where the thresholds of some loops come from."""
+    rules = dict.fromkeys(loop.threshold_rule for loop in loops)
+    return words("\n".join(f"- Thresholds: {rule}." for rule in rules))
+
+
 def loop_blocks(found: Diagnosis) -> list[Json]:
     """Tables of the section "Inner loops", hottest first."""
-    rows = []
-    for loop in found.loops[:_MOST_LISTED]:
-        rows.append(
-            (
-                place_of(loop),
-                loop.isa.upper(),
-                loop.instructions,
-                f"{loop.compute} {loop.compute_name}",
-                loop.loads,
-                "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1",
-                f"{loop.low:.3g}:1, {loop.high:.3g}:1",
-                loop.flop_per_byte,
-                loop.lanes,
-                loop.barriers,
-                loop.integer,
-                loop.uniform,
-                loop.conversions,
-                loop.spills,
-                loop.executions,
-            )
-        )
-    blocks: list[Json] = [
-        table(
-            "Inner loops, hottest first",
-            (
-                "loop",
-                "from",
-                "instructions",
-                "compute",
-                "loads",
-                "ratio",
-                "thresholds",
-                "FLOP a byte",
-                "lanes on",
-                "barriers",
-                "integer",
-                "uniform",
-                "conversions",
-                "spill accesses",
-                "executions",
-            ),
-            rows,
-            "static",
-        )
-    ]
-    rules = dict.fromkeys(loop.threshold_rule for loop in found.loops[:_MOST_LISTED])
-    blocks.append(words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
+    shown = found.loops[:_MOST_LISTED]
+    blocks = [loop_table("Inner loops, hottest first", shown), threshold_rules(shown)]
     function = found.subject.function
     blocks += [mix_block(function, loop) for loop in found.loops[:_MOST_MIXES] if not loop.nest]
     return blocks + tight_blocks(found.tight, function is not None)

@@ -11,7 +11,14 @@ from warpglass.analysis.measured_loops import MeasuredLoop, ProfiledCode
 from warpglass.analysis.stalls import Tightening
 from warpglass.ncu import Launch
 from warpglass.report.diagnosis_blocks import matrix, table, words
-from warpglass.report.diagnosis_loops import mix_block, place_of, tight_blocks
+from warpglass.report.diagnosis_loops import (
+    STATIC_COLUMNS,
+    loop_table,
+    mix_block,
+    place_of,
+    threshold_rules,
+    tight_blocks,
+)
 
 __all__ = ["decision_blocks", "measured_loop_blocks"]
 
@@ -27,9 +34,15 @@ def measured_loop_blocks(
     if not loops:
         return [words("The kernel has no loop."), *tight_blocks(tight, True)]
     shown = loops[:_MOST_LISTED]
-    blocks = [_static(shown)]
-    rules = dict.fromkeys(loop.view.threshold_rule for loop in shown)
-    blocks.append(words("\n".join(f"- Thresholds: {rule}." for rule in rules)))
+    views = [loop.view for loop in shown]
+    blocks = [
+        loop_table(
+            "Inner loops of the report's machine code, hottest first",
+            [view for view in views if not view.nest],  # an inner loop's weight in a nest is measured
+            STATIC_COLUMNS,
+        ),
+        threshold_rules(views),
+    ]
     if any(loop.instructions is not None or loop.samples is not None for loop in shown):
         blocks.append(_counted(shown))
     else:
@@ -45,34 +58,6 @@ def measured_loop_blocks(
             if loop.stalls:
                 blocks.append(_stalls(loop))
     return blocks + tight_blocks(tight, True)
-
-
-def _static(loops: Sequence[MeasuredLoop]) -> Json:
-    rows = []
-    for one in loops:
-        loop = one.view
-        if loop.nest:
-            continue  # an inner loop's weight in it is measured
-        rows.append(
-            (
-                place_of(loop),
-                loop.instructions,
-                f"{loop.compute} {loop.compute_name}",
-                loop.loads,
-                "no loads" if loop.ratio is None else f"{loop.ratio:.3g}:1",
-                f"{loop.low:.3g}:1, {loop.high:.3g}:1",
-                loop.barriers,
-                loop.integer,
-                loop.uniform,
-                loop.conversions,
-                loop.spills,
-            )
-        )
-    columns = (
-        "loop", "instructions", "compute", "loads", "ratio", "thresholds", "barriers", "integer", "uniform",
-        "conversions", "spill accesses",
-    )  # fmt: skip
-    return table("Inner loops of the report's machine code, hottest first", columns, rows, "static")
 
 
 def _counted(loops: Sequence[MeasuredLoop]) -> Json:
