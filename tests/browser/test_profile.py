@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ncu.made_rooflines import roofline_report
 from ncu.writer import small_report
 from warpglass.api import make_report
 from warpglass.options import ReportOptions
@@ -144,3 +145,28 @@ def test_without_scripts_the_first_launch_is_readable(visit: Visit, site: Path, 
     text = plain.locator("#sec-profile").inner_text()
     for words in ("First Section", "By hardware tables", "Uncoalesced"):
         assert words in text
+
+
+#: Words of rooflines that lie on one another or outside their figure; a roof's own text lies along a line.
+OVERLAPS = """[...document.querySelectorAll('.fig-roofline')].flatMap((figure) => {
+  const words = [...figure.querySelectorAll('text')].filter((one) => !one.hasAttribute('transform'));
+  const boxes = words.map((one) => [one.getBoundingClientRect(), one.textContent]);
+  const frame = figure.getBoundingClientRect();
+  return boxes.flatMap(([a, name], i) => [
+    ...(a.left < frame.left - 1 || a.right > frame.right + 1 ? [name] : []),
+    ...boxes.slice(i + 1).filter(([b]) => a.left < b.right - 1 && b.left < a.right - 1
+      && a.top < b.bottom - 2 && b.top < a.bottom - 2).map(([, other]) => `${name} | ${other}`)]);
+})"""
+
+
+def test_hierarchical_rooflines_are_legible(visit: Visit, site: Path, tmp_path: Path) -> None:
+    path = tmp_path / "roofs.ncu-rep"
+    path.write_bytes(roofline_report())
+    make_report([path], ReportOptions(charts="static")).render(site / "roofs.html")
+    page = visit("roofs.html")
+    assert page.locator(".fig-roofline").count() == 5
+    assert page.evaluate(OVERLAPS) == []
+    row = page.locator("table.roofs").nth(2).locator("tbody tr").nth(0)
+    assert row.locator("td").all_inner_texts() == [
+        "19.35 TFLOP/s", "1.536 TB/s", "12.6", "1.82 TFLOP/s", "3.64", "32.6 %",
+    ]  # fmt: skip

@@ -33,7 +33,7 @@ class Cell:
 class RoofLine:
     """A line or point: work is the sum of ``work`` times ``rate``, traffic that of ``traffic``.
 
-    An empty ``traffic_rate`` means that the traffic metric already is in bytes a second.
+    An empty rate means that the metrics already are a second.
     """
 
     label: str
@@ -121,24 +121,30 @@ def _cells(metrics: Iterable[Any], cc: int | None) -> tuple[Cell, ...]:
     return tuple(cell for cell in found if cell is not None)
 
 
-def _per_cycle(work: Any, cc: int | None) -> tuple[tuple[str, ...], str]:
-    metrics = tuple(cell.metric for cell in _cells(work.per_cycle.metrics, cc))
-    cycles = _cell(work.per_cycle.cycles, cc) if work.per_cycle.HasField("cycles") else None
-    return metrics, cycles.metric if cycles is not None else ""
+def _rated(value: Any, cc: int | None) -> tuple[tuple[str, ...], str]:
+    """(metrics, rate) of a roof's work or traffic: a sum a cycle with its clock, or one metric a second."""
+    if value.HasField("metric"):
+        return tuple(cell.metric for cell in _cells([value.metric], cc)), ""
+    metrics = value.per_cycle.metrics
+    found = tuple(cell.metric for cell in _cells(metrics, cc))
+    cycles = _cell(value.per_cycle.cycles, cc) if value.per_cycle.HasField("cycles") else None
+    # A sum that lacks a part would pass for the whole; without a clock it is no rate.
+    return (found, cycles.metric) if cycles is not None and len(found) == len(metrics) else ((), "")
 
 
 def _roofline(message: Any, cc: int | None) -> Block:
-    roofs = []
-    for roof in message.roofs:
-        work, rate = _per_cycle(roof.work, cc)
-        traffic, traffic_rate = _per_cycle(roof.traffic, cc)
-        roofs.append(RoofLine(_text(roof.caption.label), work, rate, traffic, traffic_rate))
-    achieved = []
-    for point in message.achieved:
-        work, rate = _per_cycle(point.work, cc)
-        cell = _cell(point.traffic.metric, cc)
-        achieved.append(RoofLine(_text(point.caption.label), work, rate, (cell.metric,) if cell else ()))
-    return Block("roofline", _text(message.label), roofs=tuple(roofs), achieved=tuple(achieved))
+    def line(one: Any) -> RoofLine:
+        work, rate = _rated(one.work, cc)
+        traffic, traffic_rate = _rated(one.traffic, cc)
+        return RoofLine(_text(one.caption.label), work, rate, traffic, traffic_rate)
+
+    return Block(
+        "roofline",
+        _text(message.label),
+        columns=(_text(message.x_axis.label), _text(message.y_axis.label)),
+        roofs=tuple(map(line, message.roofs)),
+        achieved=tuple(map(line, message.achieved)),
+    )
 
 
 def _metric_table(message: Any, cc: int | None) -> Block:

@@ -128,7 +128,12 @@ class Measured:
                 (r for r in self.data["rooflines"]
                  if r["section"] == section["id"] and r["title"] == block["title"]), None,
             )  # fmt: skip
-            return None if found is None else {"kind": "roofline", "title": block["title"], "roofline": found}
+            axes = [*block["columns"], "", ""][:2]
+            return (
+                None
+                if found is None
+                else {"kind": "roofline", "title": block["title"], "roofline": found, "axes": axes}
+            )
         if kind == "curve":
             drawn = next(
                 (c for c in self.data.get("curves") or []

@@ -11,10 +11,11 @@ from typing import Any
 from warpglass.report import view
 from warpglass.report.hot_spots import hot_lines, hot_spots
 from warpglass.report.measured_curves import measured_curve_svg
-from warpglass.report.measured_svg import roofline_svg, spark_svg
+from warpglass.report.measured_svg import spark_svg
 from warpglass.report.measured_view import Measured, scaled
 from warpglass.report.measured_words import STALL, failed_rules, ranked_rules, stall_shares
 from warpglass.report.memory_chart_svg import memory_chart_svg
+from warpglass.report.roofline_figure import operation, roof_rows, roofline_svg, roofline_table
 
 TITLE = "Profile"
 
@@ -78,7 +79,10 @@ def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]
 def _draw(report: Json, index: int, launch: Json, block: dict[str, Any]) -> None:
     """Put the figure or the rows into a block that is not a table of metrics."""
     if block["kind"] == "roofline":
-        block["svg"] = roofline_svg(block["roofline"])
+        drawn, axes = block["roofline"], block["axes"]
+        block["svg"] = roofline_svg(drawn, axes)
+        block["operation"] = operation(axes)
+        block["rows"] = roofline_table(roof_rows(drawn), axes, f"roof:{drawn['section']}:{drawn['title']}")
     elif block["kind"] == "curve":
         block["svg"] = measured_curve_svg(block["curve"], block["axes"], block["title"])
     elif block["kind"] == "memory":
