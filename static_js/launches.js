@@ -50,7 +50,7 @@ export function initLaunches(root) {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     for (const row of body.rows) {
-      const text = `${row.textContent} ${row.querySelector('a')?.title ?? ''}`.toLowerCase();
+      const text = `${row.textContent} ${row.querySelector('a')?.title ?? ''} ${row.dataset.nvtx ?? ''}`.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
       if (!row.hidden) shown++;
     }

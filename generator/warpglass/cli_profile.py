@@ -26,11 +26,17 @@ __all__ = ["profile_app", "show_metrics"]
 
 def _chosen(report: ncu.Report, launches: Sequence[int], nvtx: str | None) -> list[ncu.Launch]:
     found = list(report.query(nvtx or ""))
+    if nvtx and not found:
+        ranges = list(dict.fromkeys(str(path) for launch in report for path in launch.nvtx))
+        there = f"there is {', '.join(ranges[:5])}" if ranges else "the report holds no NVTX ranges"
+        raise UsageError(f"no launch is in range {nvtx!r}", hint=there)
     if not launches:
         return found
     by_index = {launch.index: launch for launch in found}
     wrong = [index for index in launches if index not in by_index]
     if wrong:
+        if 0 <= wrong[0] < len(report.launches):
+            raise UsageError(f"launch {wrong[0]} is not in range {nvtx!r}")
         raise UsageError(f"there is no launch {wrong[0]}; they are 0 to {len(report.launches) - 1}")
     return [by_index[index] for index in launches]
 

@@ -75,8 +75,10 @@ def test_tree_and_ranges(report: Path, capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert "train@step" in out
     assert "scale(float *, int)  [_Z5scalePfi]" in out
-    assert run(str(report), "--nvtx", "other@*", "--metric", "duration") == 0
+    assert run(str(report), "--nvtx", "train@*", "--metric", "no_such") == 0
     assert "no metric matches" in capsys.readouterr().err
+    assert run(str(report), "--nvtx", "other@*", "--metric", "duration") == 2
+    assert "there is train@step" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -95,9 +95,15 @@ def test_a_late_failure_keeps_what_was_measured(standin: Path, monkeypatch: pyte
 
 
 def test_nvtx_paths_are_asked_for_as_ranges_of_both_kinds() -> None:
-    made = command(ProfileRequest(("./app",), nvtx=("a@outer/inner", "step/", "*/loop]")), Path("out"))
+    made = command(
+        ProfileRequest(("./app",), nvtx=("a@outer/inner", "step/", "*/loop]", "a@step", r"x\/y", "p,q")),
+        Path("out"),
+    )
     includes = [made[i + 1] for i, arg in enumerate(made) if arg == "--nvtx-include"]
-    assert includes == ["a@outer/inner", "a@outer/inner/", "step/", "*/loop]"]
+    # One name may be either kind; a path, a closed one, brackets and lists are one kind already.
+    assert includes == [
+        "a@outer/inner", "step/", "*/loop]", "a@step", "a@step/", r"x\/y", r"x\/y/", "p,q",
+    ]  # fmt: skip
     assert made[made.index("--nvtx-include") - 1] == "--nvtx"
 
 

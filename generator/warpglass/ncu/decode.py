@@ -27,6 +27,9 @@ from warpglass.ncu.units import unit_of
 __all__ = ["decode_report"]
 
 _MESSAGE_TYPES = {0: "none", 1: "ok", 2: "warning", 3: "error", 4: "optimization"}
+#: Ranges within ranges that are kept; programs nest some ten.
+_MAX_NESTING = 100
+_UNNAMED = "(unnamed)"
 _SPEEDUP_SCOPES = {1: "local", 2: "global"}
 
 
@@ -157,14 +160,14 @@ def _nvtx(message: Any, thread: int) -> tuple[NvtxPath, ...]:
         if int(entry.thread_id) != thread:
             continue
         for stack in entry.stacks:
-            ranges = tuple(_text(r.name) for r in stack.ranges)
+            ranges = tuple(_text(r.name) or _UNNAMED for r in stack.ranges[:_MAX_NESTING])
             if ranges:
                 paths.append(NvtxPath(domains.get(int(stack.domain), "<default domain>"), ranges))
     for entry in message.start_end:
         for open_range in entry.ranges:
             domain = domains.get(int(entry.domain), "<default domain>")
-            paths.append(NvtxPath(domain, (_text(open_range.name),)))
-    return tuple(paths)
+            paths.append(NvtxPath(domain, (_text(open_range.name) or _UNNAMED,)))
+    return tuple(dict.fromkeys(paths))
 
 
 def _dim(message: Any) -> tuple[int, int, int]:

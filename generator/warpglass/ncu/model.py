@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warpglass.errors import UsageError
+from warpglass.ncu.nvtx import path_text
 
 __all__ = [
     "CallFrame", "Counter", "FunctionAddress", "ImportedFile", "Instance", "Launch", "Metric", "NvtxPath",
@@ -180,13 +181,16 @@ class CallFrame:
 
 @dataclass(frozen=True, slots=True)
 class NvtxPath:
-    """The NVTX ranges a launch lies in: ``domain@outer/inner``, push/pop ranges outermost first."""
+    """The NVTX ranges a launch lies in: ``domain@outer/inner``, push/pop ranges outermost first.
+
+    As text, a backslash stands before a slash, ``@`` or ``*`` that belongs to a name.
+    """
 
     domain: str
     ranges: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.domain}@{'/'.join(self.ranges)}"
+        return path_text(self.domain, self.ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +335,10 @@ class Report:
         return len(self.launches)
 
     def query(self, range_path: str = "") -> tuple[Launch, ...]:
-        """Launches within an NVTX range (``domain@outer/inner``, ``*`` allowed); all for the empty path."""
+        """Launches within an NVTX range (``domain@outer/inner``); all for the empty path.
+
+        ``*`` is any text within a name, ``**`` any number of ranges; the domain may be left out.
+        """
         from warpglass.ncu.query import query
 
         return query(self, range_path)

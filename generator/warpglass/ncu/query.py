@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpglass.errors import UsageError
 from warpglass.inputs.demangle import demangled
-from warpglass.ncu.model import Launch, NvtxPath, Report
+from warpglass.ncu.model import Launch, Report
+from warpglass.ncu.nvtx import matches
 
 __all__ = ["RangeNode", "frame", "query", "range_tree", "render_tree", "single"]
 
 
-def _matches(path: NvtxPath, wanted: str) -> bool:
-    """``domain@outer/inner`` or ``outer/inner``; a part may hold ``*``; the path may go on below it."""
-    domain, at, ranges = wanted.rpartition("@")
-    if at and not _like(path.domain, domain):
-        return False
-    parts = [part for part in ranges.split("/") if part]
-    if len(parts) > len(path.ranges):
-        return False
-    return all(_like(have, want) for have, want in zip(path.ranges, parts, strict=False))
-
-
-def _like(text: str, pattern: str) -> bool:
-    return re.fullmatch(".*".join(re.escape(piece) for piece in pattern.split("*")), text, re.S) is not None
-
-
 def query(report: Report, range_path: str = "") -> tuple[Launch, ...]:
-    """Launches within an NVTX range (``domain@outer/inner``, ``*`` allowed); all for the empty path."""
+    """Launches within an NVTX range (``domain@outer/inner``, see :func:`~warpglass.ncu.nvtx.matches`).
+
+    All for the empty path.
+    """
     if not range_path:
         return report.launches
     return tuple(
-        launch for launch in report.launches if any(_matches(path, range_path) for path in launch.nvtx)
+        launch
+        for launch in report.launches
+        if any(matches(path.domain, path.ranges, range_path) for path in launch.nvtx)
     )
 
 
@@ -72,13 +62,19 @@ def range_tree(report: Report) -> RangeNode:
     return root
 
 
+def _within(node: RangeNode) -> set[int]:
+    """Launches at and below a range; one may stand in several ranges."""
+    return {launch.index for launch in node.launches}.union(*map(_within, node.children.values()))
+
+
 def _lines(node: RangeNode, prefix: str) -> Iterator[str]:
     entries: list[RangeNode | Launch] = [*node.children.values(), *node.launches]
     for i, entry in enumerate(entries):
         last = i == len(entries) - 1
         branch, below = ("└── ", "    ") if last else ("├── ", "│   ")
         if isinstance(entry, RangeNode):
-            yield f"{prefix}{branch}{entry.name}"
+            count = len(_within(entry))
+            yield f"{prefix}{branch}{entry.name}  ({count} launch{'es' if count != 1 else ''})"
             yield from _lines(entry, prefix + below)
         else:
             name = entry.demangled or demangled(entry.mangled).full or entry.function

@@ -27,6 +27,8 @@ TARGETS = ("all", "application-only")
 #: A CUDA program reserves address space for all memory of host and GPU; it needs no limit of ours.
 _ADDRESS_SPACE = 1 << 52
 _SUFFIX = ".ncu-rep"
+#: A filter of one range name: no slash, bracket or comma but escaped ones.
+_ONE_NAME = re.compile(r"(?:[^/\\[\],]|\\.)+", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +95,10 @@ def command(request: ProfileRequest, output: Path, ncu: Path | str = "ncu") -> l
     if request.nvtx:
         args.append("--nvtx")
         for path in request.nvtx:
-            # A trailing slash means push/pop ranges, none start/end ranges; the filters are alternatives.
+            # One name with a slash behind it is a push/pop range, without one a start/end range: both are
+            # asked for, filters are alternatives. Slashes and brackets within make it push/pop already.
             args += ["--nvtx-include", path]
-            # "]" ends a quantified push/pop path already.
-            if not path.endswith(("/", "]")):
+            if _ONE_NAME.fullmatch(path):
                 args += ["--nvtx-include", f"{path}/"]
     if request.kernel is not None:
         args += ["--kernel-name", request.kernel]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from warpglass.ncu.nvtx import split_path
 from warpglass.report import view
 from warpglass.report.measured_view import Measured
 from warpglass.report.tiles import run_state
@@ -27,6 +28,8 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+#: Ranges within ranges that the tree shows.
+_MOST_NESTED = 32
 #: Letters of a verdict's head that the table shows alone.
 _MOST_LIMITER = 28
 
@@ -53,15 +56,25 @@ def _ranges(launches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for index, launch in enumerate(launches):
         for path in (launch.get("measured") or {}).get("nvtx") or []:
             node = root
-            for part in str(path).split("/")[:32]:
+            domain, ranges = split_path(str(path))
+            for part in (f"{domain}@{ranges[0]}" if ranges else domain, *ranges[1:_MOST_NESTED]):
                 node = node["children"].setdefault(part, {"children": {}, "launches": []})
             node["launches"].append(
                 {"index": index, "href": view.fragment(index), "name": view.short_name(launch)}
             )
 
+    def within(node: Mapping[str, Any]) -> set[int]:
+        """Launches at and below a range; one may stand in several ranges."""
+        return {one["index"] for one in node["launches"]}.union(*map(within, node["children"].values()))
+
     def listed(node: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [
-            {"name": name, "children": listed(child), "launches": child["launches"]}
+            {
+                "name": name,
+                "children": listed(child),
+                "launches": child["launches"],
+                "count": len(within(child)),
+            }
             for name, child in node["children"].items()
         ]
 
@@ -90,6 +103,7 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "state": run_state(run),
         "run": _run_text(run) if run is not None or not launch.get("measured") else "measured",
         "measured": _measured(report, launch),
+        "nvtx": " ".join((launch.get("measured") or {}).get("nvtx") or []),
         "verdict": verdict(report, index, launch),
         "limiter": _limiter(verdict(report, index, launch)),
     }
