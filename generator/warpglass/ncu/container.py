@@ -28,7 +28,10 @@ _MAX_ENTRIES = 1_000_000
 
 @dataclass(slots=True)
 class Container:
-    """Decoded messages of a file, in file order. ``problem`` says where and why reading ended early."""
+    """Decoded messages of a file, in file order. ``problem`` says where and why reading ended early.
+
+    ``ranges`` counts results of ranges and graphs, which are skipped.
+    """
 
     version: int
     headers: list[Any] = field(default_factory=list)
@@ -36,6 +39,7 @@ class Container:
     results: list[Any] = field(default_factory=list)
     strings: list[bytes] = field(default_factory=list)
     problem: str | None = None
+    ranges: int = 0
 
     @property
     def complete(self) -> bool:
@@ -139,6 +143,7 @@ def read_container(content: bytes, name: str = "<bytes>", *, limit: int = 2 << 3
                     target.append(entry)
                     offset = after
             # Range results follow in newer files; they are skipped by the payload size.
+            out.ranges += int(block.num_range_results)
             if payload_end > offset:
                 if payload_end > len(data):
                     raise _Cut(offset, "the file ends inside a block")

@@ -23,10 +23,13 @@ from warpglass.ncu.model import (
     Value,
 )
 from warpglass.ncu.units import unit_of
+from warpglass.ncu.unknown import unknown_parts
 
 __all__ = ["decode_report"]
 
 _MESSAGE_TYPES = {0: "none", 1: "ok", 2: "warning", 3: "error", 4: "optimization"}
+#: Of the container; every file seen has it.
+_VERSION = 7
 #: Ranges within ranges that are kept; programs nest some ten.
 _MAX_NESTING = 100
 _UNNAMED = "(unnamed)"
@@ -87,6 +90,14 @@ def _instance(entry: Any) -> Instance:
     return Instance(key, _value(entry.value))
 
 
+def _strange(message: Any, instances: Sequence[Instance]) -> bool:
+    """Whether a metric or its first instance holds a value, but of no kind that is known."""
+    first = message.instances[0] if instances else None
+    return message.value.ByteSize() > 0 or (
+        first is not None and first.value.ByteSize() > 0 and _value(first.value) is None
+    )
+
+
 def _metrics(messages: Iterable[Any], strings: Sequence[str], problems: list[str]) -> Mapping[str, Metric]:
     out: dict[str, Metric] = {}
     for message in messages:
@@ -96,12 +107,43 @@ def _metrics(messages: Iterable[Any], strings: Sequence[str], problems: list[str
         name = strings[message.name_id]
         instances: Sequence[Instance] = _Instances(message.instances) if message.instances else ()
         value = _value(message.value) if message.HasField("value") else None
+        if value is None and _strange(message, instances):
+            problems.append("values of a kind that this reader does not know read n/a")
         # A name may repeat within one result; the last one counts.
         out[name] = Metric(name, value, unit_of(name), instances)
     return out
 
 
-def _rules(messages: Iterable[Any]) -> tuple[Rule, ...]:
+#: Instructions of a rule's table that are pointed at.
+_MAX_TABLE = 5
+_MARKER_KINDS = {0: "sass", 1: "source"}
+
+
+def _marker(message: Any) -> RuleMarker:
+    kind = _MARKER_KINDS.get(int(message.kind), "unknown")
+    return RuleMarker(
+        kind,
+        int(message.pc) if kind == "sass" else None,
+        _text(message.file) or None,
+        int(message.line) if kind == "source" else None,
+        _text(message.message),
+    )
+
+
+def _table_markers(table: Any, metrics: Mapping[str, Metric]) -> Iterator[RuleMarker]:
+    """The instructions with the most of a rule's table: older versions list them there instead of marking."""
+    for cell in table.metrics:
+        metric = metrics.get(_text(cell.name))
+        found = [
+            (float(entry.value), entry.key)
+            for entry in (metric.instances if metric is not None else ())
+            if isinstance(entry.key, int) and isinstance(entry.value, (int, float)) and entry.value > 0
+        ]
+        for value, pc in sorted(found, key=lambda pair: (-pair[0], pair[1]))[:_MAX_TABLE]:
+            yield RuleMarker("sass", pc, None, None, f"{_text(table.label)}: {value:,.10g}")
+
+
+def _rules(messages: Iterable[Any], metrics: Mapping[str, Metric]) -> tuple[Rule, ...]:
     rules = []
     for message in messages:
         if not message.HasField("body"):
@@ -131,16 +173,11 @@ def _rules(messages: Iterable[Any]) -> tuple[Rule, ...]:
                         last.focus + focus,
                     )
                 )
-        markers = tuple(
-            RuleMarker(
-                "source" if marker.kind == 1 else "sass",
-                int(marker.pc) if marker.kind != 1 else None,
-                _text(marker.file) or None,
-                int(marker.line) if marker.kind == 1 else None,
-                _text(marker.message),
-            )
-            for marker in message.markers
-        )
+        markers = tuple(_marker(marker) for marker in message.markers)
+        if not markers:
+            for item in message.body.items:
+                if item.HasField("source_table"):
+                    markers += tuple(_table_markers(item.source_table, metrics))
         rules.append(
             Rule(
                 _text(message.identifier),
@@ -177,6 +214,7 @@ def _dim(message: Any) -> tuple[int, int, int]:
 def _launch(
     index: int, message: Any, strings: Sequence[str], problems: list[str], process: int | None
 ) -> Launch:
+    metrics = _metrics(message.metrics, strings, problems)
     stack = tuple(
         CallFrame(_text(f.function), _text(f.module), int(f.line) if f.HasField("line") else None)
         for f in message.call_stack.frames
@@ -192,8 +230,8 @@ def _launch(
         stream=int(message.stream_id),
         thread=int(message.thread_id),
         process=process,
-        metrics=_metrics(message.metrics, strings, problems),
-        rules=_rules(message.rules),
+        metrics=metrics,
+        rules=_rules(message.rules, metrics),
         nvtx=_nvtx(message.nvtx, int(message.thread_id)) if message.HasField("nvtx") else (),
         call_stack=stack,
         source_reference=int(message.source.reference) if message.HasField("source") else None,
@@ -266,6 +304,13 @@ def _session(headers: Iterable[Any]) -> Session:
 def decode_report(container: Container, name: str) -> Report:
     """Models of a whole container. What is missing is listed in :attr:`Report.problems`."""
     problems = [] if container.problem is None else [f"{container.problem}: what follows is missing"]
+    if container.version != _VERSION:
+        problems.append(f"the container's version is {container.version}, {_VERSION} is the known one")
+    if container.ranges:
+        problems.append(f"{container.ranges:,} results of ranges or graphs are not read")
+    unknown = unknown_parts((container.headers, container.sources, container.results))
+    if unknown is not None:
+        problems.append(unknown)
     strings = [_text(raw) for raw in container.strings]
     processes: list[int | None] = []
     for header in container.headers:

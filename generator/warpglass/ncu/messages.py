@@ -70,7 +70,7 @@ MESSAGES: Mapping[str, Mapping[int, str]] = {
     "RuleBody": {1: "items *RuleItem"},
     "RuleItem": {
         1: "message RuleMessage", 2: "table Table", 3: "bar_chart BarChart", 6: "proposal Proposal",
-        8: "focus FocusMetric", 10: "speedup Speedup",
+        8: "focus FocusMetric", 9: "source_table HotSpots", 10: "speedup Speedup",
     },
     "Proposal": {1: "identifier b"},
     "RuleMessage": {1: "text b", 2: "type u", 3: "id u", 4: "title b"},
