@@ -87,6 +87,38 @@ def test_the_same_inputs_in_two_folders_give_the_same_bytes(tmp_path: Path) -> N
     assert texts[0] == texts[1]
 
 
+def section(data: dict, name: str) -> dict:
+    return next(s for s in data["sections"] if s["id"] == name)["data"]["launches"][0]
+
+
+def test_a_run_that_the_budget_cut_decides_nothing(axpy: Path) -> None:
+    """5,000 blocks of four warps are more than the budget, and a branch on what was loaded forbids samples."""
+    asked = "setp.gt.f32 %p1, %f2, 0f40000000; @%p1 bra DONE; fma.rn"
+    axpy.write_text(AXPY.replace("fma.rn", asked))
+    options = ReportOptions(grid=(5000, 1, 1), max_warp_instructions=100_000)
+    data = warpglass.make_report([axpy], options).data
+    said = section(data, "verdict")["text"]
+    done = data["launches"][0]["runs"][0]["blocks"]["executed"]
+    assert 0 < done < 5000
+    assert said.startswith(f"Not decided: the run stopped after {done:,} of 5,000 blocks (stopped at line")
+    assert "As far as it ran: memory-bound: device memory takes longest" in said
+    bars = next(b for b in section(data, "bottleneck")["blocks"] if b["type"] == "bars")
+    assert bars["caption"].endswith(", as far as the run went")
+    intensity = next(
+        n for n in section(data, "roofline")["blocks"][0]["numbers"] if n["name"] == "Operations"
+    )
+    assert intensity["why_unknown"].endswith("a larger --max-warp-instructions would give it")
+
+
+def test_a_run_without_a_block_that_ended_gets_no_advice(axpy: Path) -> None:
+    data = warpglass.make_report([axpy], ReportOptions(max_warp_instructions=40)).data
+    sections = {s["id"]: s["data"]["launches"][0] for s in data["sections"]}
+    assert sections.get("verdict") is None
+    assert not sections.get("advice")
+    text = warpglass.make_report([axpy], ReportOptions(max_warp_instructions=40)).to_html(charts="static")
+    assert "may loop without end" in text
+
+
 def test_counts_of_a_cut_run_are_unknown_and_say_why(axpy: Path) -> None:
     data = warpglass.make_report([axpy], ReportOptions(max_warp_instructions=40)).data
     (run,) = data["launches"][0]["runs"]

@@ -17,7 +17,7 @@ from warpglass.cli_console import Shell, outputs, printable, write_json
 from warpglass.errors import UsageError
 from warpglass.files import refuse_inputs, write_file
 from warpglass.options import ReportOptions
-from warpglass.report import view
+from warpglass.report import view, words
 
 __all__ = ["analyze_files", "parse_size", "show_occupancy"]
 
@@ -87,9 +87,9 @@ def _of(report: Mapping[str, Any], section: str, index: int) -> Any:
 def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shell: Shell) -> None:
     if shell.level < 0:
         return
-    said = _of(report, "verdict", index) or {"text": "not decided: nothing was executed", "evidence": ""}
+    said = words.verdict(report, index, launch)
     title = printable(f"{view.kernel_name(launch)} · {view.arch_text(launch)} · {view.launch_text(launch)}")
-    verdict = printable(f"{said['text']} [{said.get('evidence')}]")
+    verdict = printable(said["text"] + (f" [{said['evidence']}]" if said["evidence"] else ""))
     if shell.out.is_terminal:
         shell.out.print(Panel(Text(verdict, style="bold"), title=Text(title), title_align="left"))
     else:
@@ -116,7 +116,7 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
     items = _of(report, "advice", index) or []
     shell.say("")
     if not items:
-        shell.say("No advice: no rule found anything that would gain more than a few percent.")
+        shell.say(f"No advice: {words.no_advice(launch)}.")
     for number, one in enumerate(items[:_MOST_ADVICE], 1):
         line = (
             f" {view.source_name(report, one.get('source'))}:{one['line']}"

@@ -112,7 +112,11 @@ def profile_json(
             found = measurement_of(launch, launch_arch(launch, profile.report), options)
             if code is not None and id(code.listing) not in tight:  # launches of a kernel share its code
                 tight[id(code.listing)] = tight_stalls(found, code)
-            entry["diagnosis"] = measurement_json(found, code, tight[id(code.listing)] if code else ())
+            entry["diagnosis"] = (
+                measurement_json(found, code, tight[id(code.listing)], *book.place(entry))
+                if code is not None
+                else measurement_json(found)
+            )
             entries.append(entry)
     assumptions += book.notes
     return {**tables.to_json(profiles, options.with_session), "codes": book.codes}, entries

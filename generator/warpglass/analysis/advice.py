@@ -14,8 +14,8 @@ __all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
 
 #: Advice that promises less than this at best is not given.
 LEAST_GAIN = 1.04
-#: Said whatever it gains: the repair costs nothing.
-_FREE = frozenset({"alignment"})
+#: Said whatever it gains: the repair costs nothing, or nothing else is worth a word before it.
+_FREE = frozenset({"alignment", "launch-too-small"})
 #: Advice that another makes pointless or says already: what is copied asynchronously is in flight, an
 #: implicit
 #: GEMM is tiled and made for the tensor cores, shuffles need neither barriers nor padding.

@@ -229,6 +229,7 @@ def ratio(case: Case) -> Iterator[Advice]:
             "memory",
             model.gain(**after),
             lines=(loop.line,) if loop.line else (),
+            pcs=case.start(loop),
             conflicts=("a larger tile raises registers and shared bytes, which may cross a cliff",),
             confirm="the ratio of the loop in the machine code doubles",
             derivation="twice the arithmetic for each load",
@@ -360,6 +361,7 @@ def integer(case: Case) -> Iterator[Advice]:
         "arithmetic",
         case.model.gain(**after),
         lines=(hot.line,) if hot.line else (),
+        pcs=case.start(hot),
         confirm="the loop's share of IMAD, IADD3, LEA falls",
         derivation="half of the integer instructions go",
     )
@@ -381,6 +383,7 @@ def conversions(case: Case) -> Iterator[Advice]:
         "arithmetic",
         case.model.gain(**after),
         lines=(hot.line,) if hot.line else (),
+        pcs=case.start(hot),
         confirm="F2F, I2F, F2I fall in the instruction mix",
         derivation="a quarter of the conversions stays",
     )
@@ -410,6 +413,7 @@ def schedule(case: Case) -> Iterator[Advice]:
         "registers",
         case.model.gain(**after),
         lines=(hot.line,) if hot.line else (),
+        pcs=case.start(hot),
         conflicts=("only by editing the machine code; a wrong stall gives wrong results without a warning",),
         confirm="the edited cubin gives the same results, and stall_wait falls",
         derivation="saved cycles of the loop's stall cycles, half of them hidden already",

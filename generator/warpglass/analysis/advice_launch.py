@@ -20,7 +20,9 @@ def small(case: Case) -> Iterator[Advice]:
     if view is None or view.waves is None or not view.waves.idle_sms:
         return
     w, model = view.waves, case.model
-    share = w.blocks / case.subject.sms
+    # Work spreads no further than over its warps, and the iterations of their loops over more of them.
+    pieces = w.blocks * case.subject.launch.warps_per_block * max(1.0, (case.hot and case.hot.trips) or 1.0)
+    share = min(1.0, max(w.blocks / case.subject.sms, 1 / pieces))
     after = {name: model.cycles[name] * share for name in (*_SM_WIDE, "latency") if name in model.cycles}
     yield make(
         case,
@@ -35,7 +37,7 @@ def small(case: Case) -> Iterator[Advice]:
         evidence="static",
         conflicts=("splitting a sum over blocks needs a second pass or atomics",),
         confirm="sm__cycles_active spreads over all SMs",
-        derivation="the same work on all SMs",
+        derivation="the same warps, and iterations of their loops, spread over all SMs",
     )
 
 
@@ -139,7 +141,9 @@ def resources(case: Case) -> Iterator[Advice]:
         goal, enough = _goal(case, resource)
         reach = case.model.gain(latency=case.model.cycles.get("latency", 0.0) * now / max(goal, cliff.blocks))
         gain = case.model.gain(**after)
-        wanted = f"; {need.needed} warps are needed, {need.active} are active" if need is not None else ""
+        wanted = ""
+        if need is not None and not need.enough:
+            wanted = f"; {need.needed} warps are needed, {need.active} are active"
         if enough is not None and goal > cliff.blocks:
             wanted += f" ({enough:,} would hold the {goal} blocks)"
         yield make(
@@ -185,16 +189,20 @@ def blocks(case: Case) -> Iterator[Advice]:
 def partial(case: Case) -> Iterator[Advice]:
     """Blocks that end in the middle of a warp."""
     threads = case.subject.launch.threads_per_block
-    lanes = threads / (32 * case.subject.launch.warps_per_block)
+    warps = case.subject.launch.warps_per_block
+    lanes = threads / (32 * warps)
     if lanes > 0.9:
         return
     model = case.model
     after = {name: value * lanes for name, value in model.cycles.items() if name not in ("dram", "l2")}
+    if "latency" in after:  # a warp takes as long with all lanes on: there are fewer rounds of blocks
+        after["latency"] = model.cycles["latency"] * max(lanes, 1 / model.rounds)
     yield make(
         case,
         "partial-warps",
         "Make the block a multiple of 32 threads",
-        f"{threads} threads take {case.subject.launch.warps_per_block} warps: {1 - lanes:.0%} of the lanes "
+        f"{threads} thread{'s take' if threads > 1 else ' takes'} {warps} warp{'s' if warps > 1 else ''}: "
+        f"{1 - lanes:.0%} of the lanes "
         f"are never on.",
         "divergence",
         model.gain(**after),
@@ -233,7 +241,7 @@ def divergence(case: Case) -> Iterator[Advice]:
         "divergence",
         model.gain(**after),
         pcs=tuple(b.pc for b in worst[:4]),
-        evidence="executed",
+        evidence=case.counted,
         confirm="smsp__thread_inst_executed_per_inst_executed rises to 32",
         derivation="instructions shrink to what full warps need",
     )
@@ -293,6 +301,8 @@ def latency(case: Case) -> Iterator[Advice]:
         f"{hot.loads} loads an iteration of {hot.instructions} instructions"
         if hot is not None
         else "few loads"
+        if case.subject.listing.rows
+        else "its loads are unknown without the machine code"
     )
     after = {"latency": model.cycles["latency"] * (1 - part * 0.5)}
     yield make(
@@ -307,6 +317,7 @@ def latency(case: Case) -> Iterator[Advice]:
         "memory",
         model.gain(**after),
         lines=(hot.line,) if hot is not None and hot.line else (),
+        pcs=case.start(hot),
         conflicts=("each load in flight holds a register",),
         confirm="long-scoreboard stalls fall",
         derivation="two loads under way halve the waits for memory",

@@ -21,6 +21,8 @@ _EXCESS = 1.1
 _MISALIGNED_EXCESS = 1.05
 #: Traced requests whose first bytes are looked at.
 _MOST_STARTS = 4096
+#: Instructions that go with an access: itself, its address, its share of the loop's counter and branch.
+_AROUND = 4
 #: Shared memory that a block's own copy of the counters may take without an opt-in.
 _PRIVATE_BYTES = 48 * 1024
 
@@ -138,7 +140,7 @@ def alignment(case: Case) -> Iterator[Advice]:
             "memory",
             _without(case, [row]),
             pcs=(row.pc,),
-            evidence="executed",
+            evidence=case.counted,
             confirm="l1tex__t_sectors / l1tex__t_requests falls to the ideal",
         )
 
@@ -166,7 +168,7 @@ def coalescing(case: Case) -> Iterator[Advice]:
         "memory",
         _without(case, rows),
         pcs=tuple(row.pc for row in rows[:6]),
-        evidence="executed",
+        evidence=case.counted,
         conflicts=("a tile in shared memory takes bytes from occupancy",),
         confirm="sectors a request of this line falls to the ideal",
     )
@@ -197,7 +199,8 @@ def padding(case: Case) -> Iterator[Advice]:
         return
     waves, ideal = sum(r.wavefronts or 0 for r in bad), sum(r.wavefronts_ideal or 0 for r in bad)
     excess = waves - ideal
-    remedy = find_remedy(requests_of(case.subject.result, shared))
+    layouts = requests_of(case.subject.result, shared)
+    remedy = find_remedy(layouts)
     worst = sorted(bad, key=lambda r: -(r.conflicts or 0))
     after = {"shared": case.model.cycles.get("shared", 0.0) * (1 - excess / max(1, case.count("wavefronts")))}
     after |= _latency_without(case, {r.pc: (r.conflicts or 0) / r.requests for r in bad})
@@ -205,11 +208,15 @@ def padding(case: Case) -> Iterator[Advice]:
         f"{waves / sum(r.requests for r in bad):.3g} wavefronts a request where "
         f"{ideal / sum(r.requests for r in bad):.3g} would do ({excess:,} bank conflicts). "
     )
-    text += (
-        f"Computed on this kernel's addresses: {remedy.sentence()}."
-        if remedy is not None
-        else "No padding up to 64 bytes and no row swizzle halves them: let lanes take other elements."
-    )
+    if remedy is not None:
+        text += f"Computed on this kernel's addresses: {remedy.sentence()}."
+    elif layouts:
+        text += "No padding up to 64 bytes and no row swizzle halves them: let lanes take other elements."
+    else:
+        text += (
+            "Which padding or swizzle removes them depends on the addresses, which a profiler does not keep: "
+            "the kernel's source beside the report would be executed and tell."
+        )
     conflicts: tuple[str, ...] = ()
     if remedy is not None and remedy.pad:
         conflicts = (
@@ -270,6 +277,7 @@ def pipelining(case: Case) -> Iterator[Advice]:
             "memory",
             case.model.gain(**after),
             lines=(loop.line,) if loop.line else (),
+            pcs=case.start(loop),
             conflicts=tuple(conflicts),
             confirm="long-scoreboard stalls fall; LDGSTS appears in the machine code",
             derivation="the chain becomes the longer of its memory part and the rest",
@@ -291,10 +299,10 @@ def wider(case: Case) -> Iterator[Advice]:
     requests = sum(r.requests for r in narrow)
     width = min(r.width or 4 for r in narrow)
     keep = width / 16
-    total = max(1, case.count("requests"))
-    share = requests / total
+    share = requests / max(1, case.count("requests"))
+    issued = min(share, _AROUND * requests / max(1, case.count("warp_executed")))
     after = {
-        name: value * (1 - share * (1 - keep))
+        name: value * (1 - (share if name == "l1" else issued) * (1 - keep))
         for name, value in case.model.cycles.items()
         if name in ("l1", "issue", "latency", "int")
     }
@@ -309,12 +317,14 @@ def wider(case: Case) -> Iterator[Advice]:
         pcs=tuple(r.pc for r in narrow[:4]),
         conflicts=("addresses must be multiples of 16 bytes, and the rest of the array needs its own code",),
         confirm="warp instructions and L1 requests fall",
-        derivation="instructions of narrow requests shrink with the width, at most to 16 bytes a lane",
+        derivation="narrow requests shrink with the width, and four instructions around each of them",
     )
 
 
 def atomics(case: Case) -> Iterator[Advice]:
     """Many lanes on few addresses."""
+    if case.counted == "measured":
+        yield from _busy_atomics(case)
     rows = [r for r in case.rows if r.operation == "atomic" and r.atomic_addresses]
     hot = [r for r in rows if r.lanes * r.requests / (r.atomic_addresses or 1) >= 4]
     if not hot and case.model.cycles.get("atomics", 0.0) < 0.5 * case.model.overlapped:
@@ -348,6 +358,34 @@ def atomics(case: Case) -> Iterator[Advice]:
         conflicts=("private copies take shared memory",),
         confirm="atomic requests fall by the number of lanes combined",
         derivation="one atomic a warp (or private copy) instead of one a lane",
+    )
+
+
+def _busy_atomics(case: Case) -> Iterator[Advice]:
+    """Atomics of a profiled launch, whose addresses nobody kept: the L2's atomic units are busiest."""
+    rows = [r for r in case.rows if r.operation == "atomic" and r.space != "shared"]
+    now = case.model.cycles.get("atomics", 0.0)
+    others = [value for name, value in case.model.cycles.items() if name not in ("atomics", "latency")]
+    if not rows or now <= max(others, default=0.0):
+        return
+    rows.sort(key=lambda r: (-r.lanes * r.requests, r.pc))
+    lanes = sum(r.lanes * r.requests for r in rows)
+    after = {"atomics": now / 32}
+    if "latency" in case.model.cycles:
+        after["latency"] = max(0.0, case.model.cycles["latency"] - now)
+    yield make(
+        case,
+        "atomics",
+        "Combine before the atomic",
+        f"{lanes:,.0f} lanes send atomics, and the L2's atomic units are the busiest part of the memory: "
+        f"{now:,.0f} cycles of the launch. Reduce within the warp (shuffles, __reduce_add_sync) or the block "
+        "first, or privatise.",
+        "memory",
+        case.model.gain(**after),
+        pcs=tuple(r.pc for r in rows[:4]),
+        conflicts=("private copies take shared memory",),
+        confirm="lts__d_atomic_input_cycles_active falls",
+        derivation="one atomic a warp instead of one a lane",
     )
 
 

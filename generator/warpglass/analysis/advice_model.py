@@ -48,7 +48,8 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Everything that a rule may look at."""
+    """Everything that a rule may look at. ``counted`` is the evidence of its counts: ``executed``, or
+    ``measured`` where a profiler took them; ``read_bytes`` what device memory read, where known."""
 
     subject: Subject
     model: Model
@@ -58,6 +59,8 @@ class Case:
     occupancy: OccupancyView | None
     tight: tuple[Tightening, ...]
     reads: Reads | None = None
+    counted: str = "executed"
+    read_bytes: float | None = None
 
     def count(self, name: str) -> int:
         """Whole-run sum of a counter."""
@@ -74,6 +77,10 @@ class Case:
     def hot(self) -> LoopView | None:
         """The hottest innermost loop."""
         return next((loop for loop in self.loops if not loop.nest), None)
+
+    def start(self, loop: LoopView | None) -> tuple[int, ...]:
+        """The first instruction of a loop as one of the run's, none where the loop is of other code."""
+        return (loop.start,) if loop is not None and loop.isa == self.subject.listing.isa else ()
 
     def staged(self) -> bool:
         """Whether the kernel puts what it loads into shared memory already."""

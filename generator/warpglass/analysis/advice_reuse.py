@@ -32,8 +32,9 @@ def _global_loads(case: Case) -> list[tuple[int, int, int]]:
 
 def _again(case: Case) -> float:
     """How often each byte is requested, uncoalesced requests taken for coalesced ones; 0 where unknown."""
-    wanted = 32 * sum(ideal for _, _, ideal in _global_loads(case))
-    read = sum(
+    # A profiler's ideal counts what each lane asks for, lanes on one address as often as there are lanes.
+    wanted = 32 * sum(min(sectors, ideal) for _, sectors, ideal in _global_loads(case))
+    read = case.read_bytes or sum(
         32 * b.sectors[0] for b in case.subject.result.buffers if b is not None and b.sectors is not None
     )
     return wanted / read if read and case.roof.unique.value is not None else 0.0
@@ -137,8 +138,11 @@ def reuse(case: Case) -> Iterator[Advice]:
     if gain[1] < 1.15:
         return
     text = (
-        f"every byte is requested {factor:.3g} times, {case.model.l1_hits:.0%} of the sectors served by the "
-        "L1: "
+        f"loads request {factor:.3g} times the bytes that device memory reads (where the caches were flushed "
+        "before the launch, as the profiler does): "
+        if case.counted == "measured"
+        else f"every byte is requested {factor:.3g} times, {case.model.l1_hits:.0%} of the sectors served by "
+        "the L1: "
     )
     tensor = any(key.startswith("tensor") for key in case.roof.ops)
     if found or tensor:

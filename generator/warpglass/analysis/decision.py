@@ -9,22 +9,36 @@ from warpglass.analysis.occupancy_view import OccupancyView
 from warpglass.analysis.resources import LABELS, Model
 from warpglass.analysis.roofline import Roofline
 from warpglass.analysis.sass_loops import LoopView
+from warpglass.machine.result import RunResult
 
-__all__ = ["DecisionRow", "both", "decide", "decision_rows", "verdict_text"]
+__all__ = [
+    "DecisionRow",
+    "blocks_text",
+    "both",
+    "decide",
+    "decision_rows",
+    "tells",
+    "undecided",
+    "verdict_text",
+]
 
 _MEMORY = ("dram", "l2", "l1")
+#: Characters of the reason why a run stopped; the findings hold it whole.
+_MOST_WHY = 200
 #: Resources whose label is a plural.
 _PLURAL = ("shared", "l1", "atomics", "tensor")
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """``met`` is None where a value is missing; ``values`` are this kernel's, ``action`` what follows."""
+    """``met`` is None where a value is missing; ``values`` are this kernel's, ``action`` what follows;
+    ``evidence`` is the weakest of what ``met`` was decided from."""
 
     situation: str
     met: bool | None
     values: str
     action: str
+    evidence: str
 
     @property
     def answer(self) -> str:
@@ -50,11 +64,11 @@ _SITUATIONS = (
 )
 
 
-def decision_rows(found: Sequence[tuple[bool | None, str]]) -> tuple[DecisionRow, ...]:
-    """The matrix from (met, this kernel's values) of each situation, in the matrix's order."""
+def decision_rows(found: Sequence[tuple[bool | None, str, str]]) -> tuple[DecisionRow, ...]:
+    """The matrix from (met, this kernel's values, evidence) of each situation, in the matrix's order."""
     return tuple(
-        DecisionRow(situation, met, values, action)
-        for (situation, action), (met, values) in zip(_SITUATIONS, found, strict=True)
+        DecisionRow(situation, met, values, action, evidence)
+        for (situation, action), (met, values, evidence) in zip(_SITUATIONS, found, strict=True)
     )
 
 
@@ -110,13 +124,21 @@ def decide(
     main_text = f"most arithmetic: {roof.peak.label if roof.peak is not None else main}"
     return decision_rows(
         (
-            (both(memory, low, None if above is None else not above), f"{busy}; {ratio_text}; {shared_text}"),
-            (both(memory, None if low is None else not low, enough), f"{busy}; {ratio_text}; {warps_text}"),
-            (both(compute, main in ("fp32", "fp64", "fp16")), f"{busy}; {main_text}"),
-            (both(compute, tensor), f"{busy}; {main_text}"),
-            (both(compute, integer), f"{busy}; {main_text}"),
-            (latency, f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}"),
-            (above, shared_text),
+            (
+                both(memory, low, None if above is None else not above),
+                f"{busy}; {ratio_text}; {shared_text}",
+                "modelled",
+            ),
+            (
+                both(memory, None if low is None else not low, enough),
+                f"{busy}; {ratio_text}; {warps_text}",
+                "modelled",
+            ),
+            (both(compute, main in ("fp32", "fp64", "fp16")), f"{busy}; {main_text}", "modelled"),
+            (both(compute, tensor), f"{busy}; {main_text}", "modelled"),
+            (both(compute, integer), f"{busy}; {main_text}", "modelled"),
+            (latency, f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}", "modelled"),
+            (above, shared_text, "static"),
         )
     )
 
@@ -164,3 +186,27 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
     if roof.attained.value is not None:
         text += f"; {roof.attained.value:.3g} % of the roof attained"
     return text + ".", "info"
+
+
+def tells(result: RunResult) -> bool:
+    """Whether a run went far enough, and not wrong, for what was counted to say something of the kernel."""
+    if result.complete:
+        return True
+    stop = result.stopped
+    return result.blocks_executed > 0 and (stop is None or stop.kind in ("budget", "unsupported"))
+
+
+def blocks_text(result: RunResult) -> str:
+    """How much of a partial run was counted: ``3 of 128 blocks``."""
+    return f"{result.blocks_executed:,} of {result.launch.blocks:,} blocks"
+
+
+def undecided(text: str, result: RunResult) -> tuple[str, str]:
+    """(sentence, severity) for a run that did not end: ``text`` holds of what was executed alone."""
+    stop = result.stopped
+    why = f" ({stop.message.split(';')[0][:_MOST_WHY]})" if stop is not None else ""
+    so_far = text[:1].lower() + text[1:]
+    return (
+        f"Not decided: the run stopped after {blocks_text(result)}{why}. As far as it ran: {so_far}",
+        "warning",
+    )

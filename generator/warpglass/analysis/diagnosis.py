@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warpglass.analysis.access import access_table
 from warpglass.analysis.advice import Advice, Case, advise
-from warpglass.analysis.decision import DecisionRow, decide, verdict_text
+from warpglass.analysis.decision import DecisionRow, blocks_text, decide, tells, undecided, verdict_text
 from warpglass.analysis.occupancy_view import OccupancyView, view
 from warpglass.analysis.reads import block_reads
 from warpglass.analysis.resources import Model, build_model
@@ -20,7 +20,8 @@ __all__ = ["Diagnosis", "diagnose"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """``verdict`` is (sentence, severity); ``advice`` is ranked; the rest is what they rest on."""
+    """``verdict`` is (sentence, severity), None where the run ended too early to decide; ``advice`` is
+    ranked; the rest is what they rest on."""
 
     subject: Subject
     model: Model
@@ -29,7 +30,7 @@ class Diagnosis:
     loops: tuple[LoopView, ...]
     tight: tuple[Tightening, ...]
     matrix: tuple[DecisionRow, ...]
-    verdict: tuple[str, str]
+    verdict: tuple[str, str] | None
     advice: tuple[Advice, ...]
 
 
@@ -45,6 +46,11 @@ def diagnose(subject: Subject) -> Diagnosis:
     matrix = decide(model, roof, seen, loops)
     rows = access_table(subject.listing, subject.result)
     case = Case(subject, model, roof, rows, loops, seen, tight, block_reads(subject))
-    return Diagnosis(
-        subject, model, roof, seen, loops, tight, matrix, verdict_text(model, roof, matrix), advise(case)
-    )
+    if not tells(subject.result):  # why the run stopped comes first: its finding is the verdict
+        return Diagnosis(subject, model, roof, seen, loops, tight, matrix, None, ())
+    advice, verdict = advise(case), verdict_text(model, roof, matrix)
+    if not subject.result.complete:
+        verdict = undecided(verdict[0], subject.result)
+        so_far = f"; counted in {blocks_text(subject.result)} only"
+        advice = tuple(replace(one, derivation=one.derivation + so_far) for one in advice)
+    return Diagnosis(subject, model, roof, seen, loops, tight, matrix, verdict, advice)

@@ -22,10 +22,12 @@ from warpglass.ncu import Launch
 __all__ = [
     "Measurement",
     "SECONDS",
+    "device_bytes",
     "measured_gpu",
     "measured_occupancy",
     "measured_roofline",
     "measured_time",
+    "requested_bytes",
 ]
 
 #: Seconds of the units that profilers print times in.
@@ -99,7 +101,8 @@ def _tensor(launch: Launch) -> bool:
     return any((launch.number(name) or 0) > 0 for name in counted or _TENSOR_BUSY)
 
 
-def _device_bytes(launch: Launch) -> float | None:
+def device_bytes(launch: Launch) -> float | None:
+    """Bytes that device memory read and wrote, None where nobody counted them."""
     read, written = launch.number("dram__bytes_read.sum"), launch.number("dram__bytes_write.sum")
     if read is not None and written is not None:
         return read + written
@@ -110,7 +113,8 @@ def _device_bytes(launch: Launch) -> float | None:
     return rate * time / 1e3 if rate is not None and time is not None else None
 
 
-def _requested(launch: Launch) -> float | None:
+def requested_bytes(launch: Launch) -> float | None:
+    """Bytes that went through the L2, None where nobody counted them."""
     sectors = launch.number("lts__t_sectors.sum")
     return launch.number("lts__t_bytes.sum") if sectors is None else 32 * sectors
 
@@ -138,14 +142,14 @@ def measured_gpu(m: Measurement) -> GpuModel | None:
     sms = m.launch.number("device__attribute_multiprocessor_count")
     clock = m.launch.number("sm__cycles_elapsed.avg.per_second")
     _, bandwidth = _own_roofs(m.launch)
-    if m.arch is None or not sms or not clock or not bandwidth:
+    if m.arch is None or not sms or (m.gpu is not None and not (clock and bandwidth)):
         return m.gpu
     name = m.launch.get("device__attribute_display_name")
     return GpuModel(
         name=str(name) if name else "the GPU",
         compute_capability=m.arch.compute_capability,
         sm_count=int(sms),
-        boost_mhz=clock / 1e6,
+        boost_mhz=clock / 1e6 if clock else None,
         dram_gbs=bandwidth,
         source="the report, at the measured clocks",
     )
@@ -185,12 +189,12 @@ def measured_roofline(m: Measurement, counted: Mapping[str, float] | None = None
             f"{m.problem.text}: {m.problem.rule}",
             "problem",
         )
-    moved = _device_bytes(launch)
+    moved = device_bytes(launch)
     device = Number(
         "Device-memory bytes", moved, "bytes", "measured", "dram__bytes_read.sum + dram__bytes_write.sum",
         why_unknown=None if moved is not None else "the report has no dram__bytes; --set full would give it",
     )  # fmt: skip
-    asked = _requested(launch)
+    asked = requested_bytes(launch)
     requested = Number(
         "Bytes through the L2", asked, "bytes", "measured", "lts__t_sectors.sum x 32",
         why_unknown=None if asked is not None else "the report has no lts__t_sectors.sum",

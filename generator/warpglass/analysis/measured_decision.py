@@ -17,7 +17,8 @@ from warpglass.analysis.roofline import Roofline
 from warpglass.gpu.rates import PRECISIONS
 from warpglass.ncu import Launch
 
-__all__ = ["BALANCED", "BUSY", "MEMORY", "SM", "decide_measured", "main_precision", "unit_shares", "waits"]
+__all__ = ["BALANCED", "BUSY", "MEMORY", "SM", "decide_measured", "main_precision", "unit_shares",
+           "waits", "warp_states"]  # fmt: skip
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -49,13 +50,18 @@ def unit_shares(launch: Launch) -> tuple[tuple[str, float], ...]:
     return tuple(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
-def waits(launch: Launch) -> tuple[tuple[str, float], ...]:
-    """(stall reason, its share of the warps' cycles), most first; those that issued are no wait."""
-    found = {
+def warp_states(launch: Launch) -> dict[str, float]:
+    """Warps in each state by its name, an issued instruction; empty where they were not collected."""
+    return {
         hit[1]: value
         for name in launch.metrics
         if (hit := _STALL.match(name)) is not None and (value := launch.number(name)) is not None
     }
+
+
+def waits(launch: Launch) -> tuple[tuple[str, float], ...]:
+    """(stall reason, its share of the warps' cycles), most first; those that issued are no wait."""
+    found = warp_states(launch)
     total = sum(found.values())
     shares = {k: v / total for k, v in found.items() if total and k not in ("selected", "not_selected")}
     return tuple(sorted(shares.items(), key=lambda item: (-item[1], item[0])))
@@ -131,12 +137,24 @@ def decide_measured(
     enough = None if need is None else need.enough
     return decision_rows(
         (
-            (both(memory, low, None if above is None else not above), f"{busy}; {ratio_text}; {shared_text}"),
-            (both(memory, None if low is None else not low, enough), f"{busy}; {ratio_text}; {warps_text}"),
-            (both(compute, scalar), f"{busy}; {main_text}"),
-            (both(compute, None if tensor is None else tensor and not integer), f"{busy}; {main_text}"),
-            (both(compute, integer), f"{busy}; {main_text}"),
-            (latency, f"{busy}; {wait_text}; {warps_text}"),
-            (above, shared_text),
+            (
+                both(memory, low, None if above is None else not above),
+                f"{busy}; {ratio_text}; {shared_text}",
+                "static",
+            ),
+            (
+                both(memory, None if low is None else not low, enough),
+                f"{busy}; {ratio_text}; {warps_text}",
+                "modelled",
+            ),
+            (both(compute, scalar), f"{busy}; {main_text}", "measured"),
+            (
+                both(compute, None if tensor is None else tensor and not integer),
+                f"{busy}; {main_text}",
+                "measured",
+            ),
+            (both(compute, integer), f"{busy}; {main_text}", "measured"),
+            (latency, f"{busy}; {wait_text}; {warps_text}", "measured"),
+            (above, shared_text, "static"),
         )
     )

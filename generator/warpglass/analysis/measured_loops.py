@@ -19,17 +19,20 @@ from warpglass.analysis.sass_loops import LoopSource, LoopView, loops_of
 from warpglass.analysis.stalls import Tightening, tightenings
 
 __all__ = [
+    "L1_HITS",
+    "L2_HITS",
     "MeasuredLoop",
     "ProfiledCode",
     "executed_operations",
+    "hit_share",
     "measured_loops",
     "tight_stalls",
     "with_loops",
 ]
 
 #: Hit rates of what loads ask for, best first; stores count into the last of each.
-_L1_HITS = ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct", "l1tex__t_sector_hit_rate.pct")
-_L2_HITS = ("lts__t_sector_op_read_hit_rate.pct", "lts__t_sector_hit_rate.pct")
+L1_HITS = ("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct", "l1tex__t_sector_hit_rate.pct")
+L2_HITS = ("lts__t_sector_op_read_hit_rate.pct", "lts__t_sector_hit_rate.pct")
 
 Column = Sequence[float | int | None]
 
@@ -37,8 +40,9 @@ Column = Sequence[float | int | None]
 @dataclass(frozen=True, slots=True)
 class ProfiledCode:
     """Machine code of a profiled launch. ``columns`` hold one entry an instruction, None where the profiler
-    stored none: ``warp_executed``, ``thread_executed`` (lanes on), ``samples``, ``stall_…`` by reason,
-    ``sectors`` and ``sectors_ideal`` as far as they were collected."""
+    stored none: ``warp_executed``, ``thread_executed`` (lanes on), ``thread_active`` (lanes before the
+    guard), ``branch_divergent``, ``samples``, ``stall_…`` by reason, ``sectors``, ``wavefronts`` and the
+    ``…_ideal`` of both, as far as they were collected."""
 
     listing: Listing
     function: sass.Function
@@ -173,7 +177,7 @@ def tight_stalls(m: Measurement, code: ProfiledCode) -> tuple[Tightening, ...]:
     return tightenings(code.function, code.listing, m.arch) if m.arch is not None else ()
 
 
-def _hits(m: Measurement, names: Sequence[str]) -> float:
+def hit_share(m: Measurement, names: Sequence[str]) -> float:
     """Share of hits, from the first of some metrics that was collected; 0 where none was."""
     found = (m.launch.number(name) for name in names)
     return min(1.0, max(0.0, next((value for value in found if value is not None), 0.0) / 100))
@@ -191,7 +195,7 @@ def with_loops(
     hot = next((loop.view for loop in loops if loop.view.loads), None)
     if seen is None or m.arch is None or hot is None:
         return seen
-    l1, l2 = _hits(m, _L1_HITS), _hits(m, _L2_HITS)
+    l1, l2 = hit_share(m, L1_HITS), hit_share(m, L2_HITS)
     latency = latencies(m.arch, 1 - l2, l1).loads
     measured = m.launch.number("sm__warps_active.avg.per_cycle_active")
     active = round(measured) if measured is not None else seen.found.warps

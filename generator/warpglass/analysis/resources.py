@@ -20,7 +20,7 @@ from warpglass.analysis.operations import arithmetic
 from warpglass.analysis.subject import Subject
 from warpglass.gpu.rates import peaks
 
-__all__ = ["LABELS", "Model", "build_model", "distinct_atomics", "l1_share", "unique_bytes"]
+__all__ = ["L1_SECTORS", "LABELS", "Model", "build_model", "distinct_atomics", "l1_share", "unique_bytes"]
 
 LABELS: Mapping[str, str] = {
     "issue": "instruction issue",
@@ -59,7 +59,7 @@ _SEQUENCES: tuple[tuple[re.Pattern[str], int, int], ...] = (
     (re.compile(r"rcp\.(rn|rz|rm|rp)(\.ftz)?\.f32"), 6, 1),
 )
 #: Bytes a clock between an SM and the L2 (Jia et al., arXiv:1804.06826, table 3.1) and L1 (128 B: 4 sectors).
-_L2_BYTES, _L1_SECTORS = 64, 4
+_L2_BYTES, L1_SECTORS = 64, 4
 #: Addresses that the L2's slices serve at once.
 _L2_SLICES = 64
 
@@ -207,7 +207,7 @@ def build_model(subject: Subject) -> Model:
         cycles["shared"] += access.wavefronts or 0
         if access.sectors:
             sectors += access.sectors
-            cycles["l1"] += max(access.requests, access.sectors / _L1_SECTORS)
+            cycles["l1"] += max(access.requests, access.sectors / L1_SECTORS)
         if access.operation == "atomic" and access.space == "shared" and access.atomic_addresses:
             cycles["atomics"] += access.requests * access.lanes * access.requests / access.atomic_addresses
     hits = l1_share(subject, rows)
@@ -249,7 +249,8 @@ def _spread(
     executed = max(1, subject.result.blocks_counted)
     # A default grid says nothing about the real one: a GPU filled eight times stands for it.
     stands_for = 8 * sms * resident if not subject.grid_given else blocks
-    factor = stands_for / executed
+    # Of a run that did not end nobody knows what its blocks lacked: its counts stand for themselves.
+    factor = stands_for / executed if subject.result.complete else 1.0
     most = -(-stands_for // sms)
     imbalance = most * sms / stands_for
     for name in cycles:
@@ -267,7 +268,7 @@ def _spread(
                 max(sent, 2.0 * row.requests) if row.atomic_addresses < row.lanes * row.requests else sent
             )
             cycles["atomics"] += factor * max(merged, row.atomic_addresses) / apart
-    rounds = -(-stands_for // (sms * resident))
+    rounds = -(-stands_for // (sms * resident)) if subject.result.complete else 1
     if chain is not None:
         cycles["latency"] = rounds * chain.cycles
     return Model(

@@ -67,7 +67,8 @@ def roofline(subject: Subject) -> Roofline:
     why = None
     if not subject.result.complete:
         stop = subject.result.stopped
-        why = f"the run did not end ({stop.message if stop else 'cut short'}); a larger budget would give it"
+        more = stop is not None and stop.kind == "budget" and subject.result.blocks_executed > 0
+        why = "the run did not end" + ("; a larger --max-warp-instructions would give it" if more else "")
     ops, warps = operations(subject)
     scaled = subject.result.scaled is not None
 

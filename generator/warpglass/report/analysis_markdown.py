@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warpglass.report import view
+from warpglass.report import view, words
 from warpglass.report.markdown import code, text
 
 __all__ = ["MOST_CHARACTERS", "analysis_markdown"]
@@ -119,10 +119,10 @@ def _mix(report: Mapping[str, Any], launch: Mapping[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _advice(report: Mapping[str, Any], index: int) -> list[str]:
+def _advice(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> list[str]:
     items = _launch(report, "advice", index) or []
     if not items:
-        return ["None: no rule found anything that would gain more than a few percent.", ""]
+        return [f"None: {words.no_advice(launch)}.", ""]
     lines = []
     for number, one in enumerate(items, 1):
         where = ""
@@ -145,13 +145,12 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
     """Baseline, roofline, occupancy, compute/load ratio, mix, shared-memory cliff, recommendations."""
     lines: list[str] = []
     for index, launch in enumerate(report.get("launches") or []):
-        said = _launch(report, "verdict", index) or {}
+        said = words.verdict(report, index, launch)
         lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
         lines += [text(f"{view.arch_text(launch)} · {view.launch_text(launch)}"), ""]
         lines += [_time(report, index), ""]
         lines += [
-            f"**{text(said.get('text') or 'not decided: nothing was analysed')}** "
-            f"({said.get('evidence') or ''})",
+            f"**{text(said['text'])}**" + (f" ({said['evidence']})" if said["evidence"] else ""),
             "",
         ]
         analysed = bool(_launch(report, "bottleneck", index))
@@ -178,6 +177,6 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
         lines += ["## Decision matrix", ""]
         matrix = (_launch(report, "bottleneck", index) or {}).get("blocks") or []
         lines += [line for b in matrix for line in _block(b)] or [_UNKNOWN, ""]
-        lines += ["## Recommended optimisations, ranked", "", *_advice(report, index)]
+        lines += ["## Recommended optimisations, ranked", "", *_advice(report, index, launch)]
     whole = "\n".join(lines).rstrip() + "\n"
     return whole if len(whole) <= MOST_CHARACTERS else whole[: MOST_CHARACTERS - len(_CUT)] + _CUT

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from warpglass.analysis.advice import Advice
+from warpglass.analysis.advice import Advice, advise
 from warpglass.analysis.diagnosis import Diagnosis
+from warpglass.analysis.listing import Listing
 from warpglass.analysis.measured import Measurement, measured_occupancy, measured_roofline
+from warpglass.analysis.measured_case import measured_case
 from warpglass.analysis.measured_decision import decide_measured
 from warpglass.analysis.measured_loops import (
     ProfiledCode,
@@ -43,9 +45,9 @@ Json = dict[str, Any]
 
 def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
     """Data of each section for one launch; ``ids`` gives the page's source id of a path."""
-    text, severity = found.verdict
+    said = found.verdict
     return {
-        "verdict": {"text": text, "evidence": "modelled", "severity": severity},
+        "verdict": {"text": said[0], "evidence": "modelled", "severity": said[1]} if said else None,
         "advice": [_advice(one, ids) for one in found.advice],
         "occupancy": {"blocks": _occupancy(found.occupancy, found.subject.arch, found.subject.grid_given)},
         "roofline": {"blocks": _roofline(found.roof, found.subject)},
@@ -55,16 +57,24 @@ def diagnosis_json(found: Diagnosis, ids: Mapping[str, int]) -> Json:
 
 
 def measurement_json(
-    found: Measurement, code: ProfiledCode | None = None, tight: Sequence[Tightening] = ()
+    found: Measurement,
+    code: ProfiledCode | None = None,
+    tight: Sequence[Tightening] = (),
+    ids: Mapping[str, int] | None = None,
+    listed_in: int | None = None,
 ) -> Json:
     """Data of the sections that a profiler's counters fill without an execution; ``code`` is the report's
     machine code with its counts by instruction, None where it has none that can be read, ``tight`` its
-    fixed stalls that could be shorter."""
+    fixed stalls that could be shorter. ``ids`` gives the page's source id of a path, ``listed_in`` that of
+    the machine code: where advice has no line of its own, its instruction there is one."""
     loops = measured_loops(found, code) if code is not None else ()
     seen = with_loops(measured_occupancy(found), found, loops)
     operations = executed_operations(code) if code is not None else None
     roof = measured_roofline(found, operations)
     rows = decide_measured(found.launch, roof, seen, loops, operations, code is not None)
+    case = measured_case(found, code, roof, loops, seen, tight)
+    place = (code.listing, listed_in) if code is not None and listed_in is not None else None
+    advice = [_advice(one, ids or {}, place) for one in advise(case)] if case is not None else []
     if code is not None:
         listed = measured_loop_blocks(loops, code, tight)
     else:
@@ -74,6 +84,7 @@ def measurement_json(
             )
         ]
     return {
+        "advice": advice,
         "roofline": {"blocks": _roofline(roof, found)},
         "occupancy": {
             "blocks": _occupancy(seen, found.arch, True)
@@ -97,15 +108,19 @@ def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list
         have += [None] * (len(made) - len(have))
         # A page where no kernel has a loop has no such section; beside one that has, the others say so.
         without: Any = {"blocks": [words("The kernel has no loop.")]}
-        empty: Any = [] if name == "advice" else without if name == "loops" else None
+        empty: Any = without if name == "loops" else None
         entry["data"] = {
             **entry["data"],
-            "launches": [old or new or empty for old, new in zip(have, made, strict=False)],
+            "launches": [
+                # Our own advice is of this kernel's lines; the profiler's rules follow.
+                [*(new or []), *(old or [])] if name == "advice" else old or new or empty
+                for old, new in zip(have, made, strict=False)
+            ],
         }
     return list(sections.values())
 
 
-def _advice(one: Advice, ids: Mapping[str, int]) -> Json:
+def _advice(one: Advice, ids: Mapping[str, int], code: tuple[Listing, int] | None = None) -> Json:
     low, high = one.gain
     lines = [[ids[path], line] for path, line in one.lines if path in ids]
     gain = f"{low:.2f} to {high:.2f} times faster" if high >= 1.005 else "less than 1 %"
@@ -124,6 +139,8 @@ def _advice(one: Advice, ids: Mapping[str, int]) -> Json:
         "lines": lines,
         "pcs": list(one.pcs),
     }
+    if not lines and code is not None:
+        lines = [[code[1], code[0].rows[pc].line] for pc in one.pcs]
     if lines:
         out["source"], out["line"] = lines[0]
     return out
@@ -324,12 +341,13 @@ def _figure(roof: Roofline) -> Json:
 def _bottleneck(found: Diagnosis) -> list[Json]:
     model = found.model
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
-    blocks: list[Json] = [matrix(found.matrix, "modelled")]
+    blocks: list[Json] = [matrix(found.matrix)]
     if ordered:
         blocks.append(
             {
                 "type": "bars",
-                "caption": "Busy cycles of the busiest SM, by resource",
+                "caption": "Busy cycles of the busiest SM, by resource"
+                + ("" if found.subject.result.complete else ", as far as the run went"),
                 "unit": "cycles",
                 "evidence": "modelled",
                 "items": [{"label": LABELS[name], "value": round(value)} for name, value in ordered],

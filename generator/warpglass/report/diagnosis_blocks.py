@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from warpglass.analysis.decision import DecisionRow
+from warpglass.analysis.number import weakest
 
 __all__ = ["matrix", "table", "words"]
 
@@ -23,13 +24,13 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], e
     }
 
 
-def matrix(rows: Sequence[DecisionRow], evidence: str) -> Json:
-    """The block of the decision matrix."""
+def matrix(rows: Sequence[DecisionRow]) -> Json:
+    """The block of the decision matrix: the evidence of each row beside it, the weakest above all."""
     return table(
         "Decision matrix",
-        ("situation", "met", "this kernel", "then"),
-        [(row.situation, row.answer, row.values, row.action) for row in rows],
-        evidence,
+        ("situation", "met", "this kernel", "then", "evidence"),
+        [(row.situation, row.answer, row.values, row.action, row.evidence) for row in rows],
+        weakest(row.evidence for row in rows),
     )
 
 

@@ -6,7 +6,7 @@ Without a disassembler the listing holds offsets alone, so that heat still has l
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -33,6 +33,11 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("sectors_ideal", ("memory_l2_theoretical_sectors_global_ideal", "memory_l2_sectors_global_ideal")),
     ("wavefronts", ("memory_l1_wavefronts_shared",)),
     ("wavefronts_ideal", ("memory_l1_wavefronts_shared_ideal",)),
+)
+#: Further ones that the analyses alone look at.
+_ANALYSED = (
+    ("thread_active", ("thread_inst_executed",)),
+    ("branch_divergent", ("smsp__branch_targets_threads_divergent",)),
 )
 _STALL = "smsp__pcsamp_warps_issue_stalled_"
 #: What the pane's heat can show for a profiled launch.
@@ -73,6 +78,7 @@ class CodeBook:
         self._modules: dict[tuple[str, int], sass.Module | str] = {}
         self._codes: dict[tuple[str, int, str], _Code | None] = {}
         self._numbers: dict[tuple[str, int, str], int] = {}
+        self._placed: list[_Code] = []
         self.codes: list[Json] = []
         self.notes: list[str] = []
 
@@ -92,6 +98,7 @@ class CodeBook:
         measured = entry["measured"]
         number = self._numbers.setdefault(key, len(self._numbers))
         if number == len(self.codes):
+            self._placed.append(code)
             self.codes.append({**_code_json(code), **opcode_json(code.listing, str(entry.get("arch") or ""))})
         columns = _columns(code, table)
         measured["code"] = {
@@ -106,7 +113,13 @@ class CodeBook:
         self._rules(measured, code, table)
         if code.function is None:
             return None
-        return ProfiledCode(code.listing, code.function, code.sources.own, columns)
+        own = {**columns, **_named(code, table, _ANALYSED)}
+        return ProfiledCode(code.listing, code.function, code.sources.own, own)
+
+    def place(self, entry: Json) -> tuple[Mapping[str, int], int]:
+        """Page sources of a launch's own files by path, and that of its machine code."""
+        code = self._placed[int(entry["measured"]["code"]["code"])]
+        return code.sources.ids, code.source
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
@@ -247,21 +260,33 @@ def _number(value: object) -> float | int | None:
     return None
 
 
-def _columns(code: _Code, table: PcTable | None) -> dict[str, list[float | int | None]]:
+Columns = dict[str, list[float | int | None]]
+
+
+def _spreader(code: _Code, table: PcTable) -> Callable[[Sequence[object]], list[float | int | None]]:
+    """From values by offset to values by instruction of the listing."""
+    at = {offset: i for i, offset in enumerate(table.offsets)}
+    rows = [at.get(offset) for offset in code.offsets]
+    return lambda values: [_number(values[i]) if i is not None else None for i in rows]
+
+
+def _named(code: _Code, table: PcTable | None, names: Sequence[tuple[str, tuple[str, ...]]]) -> Columns:
+    """Columns by their names, each from the first of its metrics that was collected."""
+    if table is None:
+        return {}
+    spread = _spreader(code, table)
+    found = (
+        (n, next((table.columns[m] for m in metrics if m in table.columns), None)) for n, metrics in names
+    )
+    return {name: spread(values) for name, values in found if values is not None}
+
+
+def _columns(code: _Code, table: PcTable | None) -> Columns:
     """Every column of the pane, one entry an instruction of the listing."""
     if table is None:
         return {}
-    at = {offset: i for i, offset in enumerate(table.offsets)}
-    rows = [at.get(offset) for offset in code.offsets]
-
-    def spread(values: Sequence[object]) -> list[float | int | None]:
-        return [_number(values[i]) if i is not None else None for i in rows]
-
-    out: dict[str, list[float | int | None]] = {}
-    for name, metrics in _COLUMNS:
-        found = next((table.columns[m] for m in metrics if m in table.columns), None)
-        if found is not None:
-            out[name] = spread(found)
+    spread = _spreader(code, table)
+    out = _named(code, table, _COLUMNS)
     stalls = {
         name.removeprefix(_STALL): values
         for name, values in table.columns.items()
@@ -275,7 +300,7 @@ def _columns(code: _Code, table: PcTable | None) -> dict[str, list[float | int |
         reasons = [spread(values) for values in stalls.values()]
         out["samples"] = [
             None if all(c[i] is None for c in reasons) else sum(c[i] or 0 for c in reasons)
-            for i in range(len(rows))
+            for i in range(len(code.offsets))
         ]
     for kind in ("sectors", "wavefronts"):
         if kind in out and f"{kind}_ideal" in out:

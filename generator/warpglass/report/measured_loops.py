@@ -105,7 +105,7 @@ def _stalls(loop: MeasuredLoop) -> Json:
 
 def decision_blocks(rows: Sequence[DecisionRow], launch: Launch) -> list[Json]:
     """The matrix and what it stands on: units by their share of peak, and what warps wait for."""
-    blocks: list[Json] = [matrix(rows, "measured")]
+    blocks: list[Json] = [matrix(rows)]
     for caption, unit, items in (
         ("Busy share of each unit and pipe, of its peak", "%", unit_shares(launch)),
         ("What warps wait for, of their cycles", "%", [(k, 100 * v) for k, v in waits(launch)]),

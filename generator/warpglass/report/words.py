@@ -7,7 +7,7 @@ from typing import Any
 
 from warpglass.report import view
 
-__all__ = ["foremost", "verdict"]
+__all__ = ["foremost", "no_advice", "verdict"]
 
 Json = Mapping[str, Any]
 
@@ -68,3 +68,13 @@ def verdict(report: Json, index: int, launch: Json) -> dict[str, Any]:
     else:
         text = _NEEDS
     return {"text": text, "kind": "open", "severity": "info", "evidence": "", "finding": None}
+
+
+def no_advice(launch: Json) -> str:
+    """Why a launch has no advice."""
+    run = view.primary_run(launch)
+    if run is not None and not run.get("complete"):
+        return "the run did not get far enough for its counts to say something of the kernel"
+    if run is None and not launch.get("measured"):
+        return "the launch was not executed"
+    return "no rule found anything that would gain more than a few percent"
