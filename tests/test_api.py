@@ -92,7 +92,7 @@ def section(data: dict, name: str) -> dict:
 
 
 def test_a_run_that_the_budget_cut_decides_nothing(axpy: Path) -> None:
-    """5,000 blocks of four warps are more than the budget, and a branch on what was loaded forbids samples."""
+    """5,000 blocks of four warps are more than the budget, and a branch on loaded data forbids samples."""
     asked = "setp.gt.f32 %p1, %f2, 0f40000000; @%p1 bra DONE; fma.rn"
     axpy.write_text(AXPY.replace("fma.rn", asked))
     options = ReportOptions(grid=(5000, 1, 1), max_warp_instructions=100_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from warpglass.analysis.advice_atomics import ATOMIC_RULES
 from warpglass.analysis.advice_compute import COMPUTE_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
 from warpglass.analysis.advice_memory import MEMORY_RULES
@@ -35,7 +36,10 @@ def advise(case: Case) -> tuple[Advice, ...]:
     if not case.model.cycles:
         return ()
     found = [
-        one for rule in (*MEMORY_RULES, *REUSE_RULES, *COMPUTE_RULES, *LAUNCH_RULES) for one in rule(case)
+        one
+        for rules in (MEMORY_RULES, ATOMIC_RULES, REUSE_RULES, COMPUTE_RULES, LAUNCH_RULES)
+        for rule in rules
+        for one in rule(case)
     ]
     merged: dict[str, Advice] = {}
     for one in sorted(found, key=lambda a: (-a.score, -a.gain[1], a.id)):
