@@ -154,7 +154,7 @@ def show_occupancy(
         raise UsageError(f"--block is {block}; a block has 1 to 1024 threads")
     if not 0 <= registers <= 255:
         raise UsageError(f"--regs is {registers}; a thread has up to 255 registers")
-    if not 0 <= barriers <= 64:
+    if not 0 <= barriers <= 16:
         raise UsageError(f"--barriers is {barriers}; a block names up to 16")
     machine = gpu.arch(arch)
     ask = Resources(block, registers, 0, parse_size(shared), barriers)

@@ -125,6 +125,24 @@ FAULTS = (
     ),
     Fault("passes", "reuse", "register-reuse", (864, 1, 1)),
     Fault("tree", "reuse", "warp-shuffles"),
+    Fault(
+        "doubles",
+        "numbers",
+        "tensor-cores",
+        (12, 9, 1),
+        (16, 16, 1),
+        ("n=64",),
+        fixed={"grid": (216, 1, 1), "block": (32, 4, 1), "args": ("n=64",)},
+    ),
+    Fault(
+        "packed_bytes",
+        "numbers",
+        "tensor-cores",
+        (12, 9, 1),
+        (16, 16, 1),
+        ("n=64",),
+        fixed={"grid": (216, 1, 1), "block": (32, 4, 1), "args": ("n=64",)},
+    ),
 )
 #: Everyday kernels: their launch, the foremost advice (None: any), what would be wrong to say.
 EVERYDAY = (

@@ -77,7 +77,19 @@ def test_the_evaluator_knows_nothing_else(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["gemm", "gemm:1,2", "gemm:1,2,3,4,5", "gemm:1,2,3,q=1", "dance:1", "gemm:-1,2,3", "bytes:-1", "flops:"],
+    [
+        "gemm",
+        "gemm:1,2",
+        "gemm:1,2,3,4,5",
+        "gemm:1,2,3,q=1",
+        "dance:1",
+        "gemm:-1,2,3",
+        "bytes:-1",
+        "flops:",
+        "conv:1,1,2,2,1,3,3",
+        "conv:1,1,8,8,1,3,3,0",
+        "reduction:4,5",
+    ],
 )
 def test_bad_problems(text: str) -> None:
     with pytest.raises(UsageError):

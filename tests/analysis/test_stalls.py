@@ -41,6 +41,21 @@ def test_a_far_reader_frees_the_stall() -> None:
     assert one.after == "[B------:R-:W-:-:S02] FFMA R0, R4, R5, R6"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "least"),
+    [
+        # Two float operations, two products and a wide product of whole numbers share a pipe of 16 lanes.
+        ("FFMA R0, R4, R5, R6", "FADD R8, R9, R10", 2),
+        ("IMAD R0, R4, R5, R6", "FFMA R8, R9, R10, R11", 2),
+        ("IMAD.WIDE R0, R4, R5, R6", "FFMA R8, R9, R10, R11", 4),
+        ("IMAD.WIDE R0, R4, R5, R6", "IADD3 R8, R9, R10, RZ", 1),
+    ],
+)
+def test_a_pipe_keeps_neighbours_apart(first: str, second: str, least: int) -> None:
+    (one,) = [t for t in found((first, 6), (second, 15), ("FMUL R2, R0, R0", 5)) if t.pc == 0]
+    assert one.needed == least
+
+
 def test_a_near_reader_keeps_it() -> None:
     said = found(("FFMA R0, R4, R5, R6", 5), ("FMUL R2, R0, R0", 5), ("FADD R3, R2, R2", 5))
     assert [one for one in said if one.pc < 2] == []

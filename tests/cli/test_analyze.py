@@ -234,6 +234,7 @@ def test_occupancy_of_the_command_line(cli) -> None:
     assert (full["blocks"], full["limiters"]) == (8, [])
     assert cli("occupancy", "--arch", "sm_80", "--block", "2000")[0] == 2
     assert cli("occupancy", "--arch", "sm_99", "--block", "32")[0] == 2
+    assert cli("occupancy", "--arch", "sm_90", "--block", "32", "--barriers", "17")[0] == 2
 
 
 def test_sizes() -> None:

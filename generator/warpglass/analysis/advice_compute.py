@@ -12,6 +12,10 @@ from warpglass.analysis.resources import peak_of
 __all__ = ["COMPUTE_RULES", "products"]
 
 
+#: Multiply-adds of floats, doubles, halves, and of four bytes at once.
+_MULTIPLY_ADDS = ("fma.rn", "dp4a", "FFMA", "DFMA", "HFMA2", "IDP")
+
+
 def _pcs(case: Case, starts: tuple[str, ...], limit: int = 6) -> tuple[int, ...]:
     executed = case.subject.result.counters["warp_executed"]
     found = [
@@ -91,7 +95,7 @@ def chain(case: Case) -> Iterator[Advice]:
     if found is None or model.top != "latency" or not found.cycles:
         return
     share = found.parts["arithmetic"] / found.cycles
-    if share < 0.5:
+    if share < 0.4 or found.parts["arithmetic"] < max(found.parts.values()):
         return
     warps = case.occupancy.found.warps if case.occupancy is not None else 0
     if case.occupancy is not None and case.occupancy.sufficiency is not None:
@@ -136,11 +140,16 @@ def products(case: Case) -> tuple[int, ...]:
     listing, executed = case.subject.listing, case.subject.result.counters["warp_executed"]
     loaded: set[str] = set()
     found, every = [], 0
+    # Who names a problem of products says so: scaled factors and probabilities come from registers.
+    problem = case.subject.problem
+    named = problem is not None and problem.kind.split("-")[0] in ("gemm", "conv", "attention")
     for pc, row in enumerate(listing.rows):
-        if executed[pc] and row.opcode.startswith(("fma.rn", "FFMA", "HFMA2")):
+        if executed[pc] and row.opcode.startswith(_MULTIPLY_ADDS):
             every += int(executed[pc])
             first, second, added = _operands(row, listing.isa)
-            if first in loaded and second in loaded and (added in row.writes or added not in loaded):
+            if named or (
+                first in loaded and second in loaded and (added in row.writes or added not in loaded)
+            ):
                 found.append((int(executed[pc]), pc))
         from_memory = row.kind == "load" and row.space not in ("param", "const", None)
         # Moves, halves and conversions of what was loaded.
@@ -154,6 +163,39 @@ def products(case: Case) -> tuple[int, ...]:
     return tuple(pc for _, pc in sorted(found, key=lambda item: (-item[0], item[1])))
 
 
+#: What tensor cores take instead, by the precision executed most.
+_TARGETS = {
+    "fp16": "tensor_fp16_fp32acc",
+    "fp32": "tensor_tf32",
+    "fp64": "tensor_fp64",
+    "int8": "tensor_int8",
+}
+_PIPES = {"fp16": "half2 pipe", "fp32": "FP32 pipe", "fp64": "FP64 pipe", "int8": "integer pipe as dp4a"}
+_NAMES = {"tensor_fp16_fp32acc": "HMMA", "tensor_tf32": "HMMA", "tensor_fp64": "DMMA", "tensor_int8": "IMMA"}
+
+
+def _integer_peak(case: Case) -> float | None:
+    """1e12 operations a second of dot products of four bytes, at the rate of integer products."""
+    arch, gpu = case.subject.arch, case.subject.gpu
+    if case.roof.main != "int8" or gpu is None or not gpu.boost_mhz or not arch.int_mul:
+        return None
+    return 8 * arch.int_mul * gpu.sm_count * gpu.boost_mhz * 1e6 / 1e12
+
+
+def _fed(case: Case, intensity: float, best: float) -> str:
+    """How far device memory would feed the tensor cores."""
+    bandwidth = case.roof.bandwidth
+    if not bandwidth:
+        return f"There are {intensity:.3g} operations a unique byte"
+    reach = intensity * bandwidth / 1e3
+    if reach >= best:
+        return f"{intensity:.3g} operations a unique byte are enough to feed them from device memory"
+    return (
+        f"At {intensity:.3g} operations a unique byte device memory feeds {reach:.3g} Tflop/s of it, the L2 "
+        "more where the data stays there"
+    )
+
+
 def tensor(case: Case) -> Iterator[Advice]:
     """Matrix products on the scalar pipes."""
     arch, model, roof = case.subject.arch, case.model, case.roof
@@ -162,42 +204,42 @@ def tensor(case: Case) -> Iterator[Advice]:
     halves = (
         roof.main == "fp16" or _warps(case, ("cvt.f32.f16", "HADD2.F32")) > 0 or case.subject.half_pointers
     )
-    if roof.main not in ("fp16", "fp32") or (roof.main == "fp32" and not halves and arch.base < (8, 0)):
+    if roof.main not in _TARGETS or (roof.main == "fp32" and not halves and arch.base < (8, 0)):
         return
     value = roof.intensity.value
     found = products(case)
     if not found or value is None or value < 8:
         return
     number = sum(int(n.value or 0) for n in roof.ops.values())
-    target = "tensor_fp16_fp32acc" if halves else "tensor_tf32"
-    best, now = peak_of(case.subject, target), peak_of(case.subject, roof.main)
+    target = "tensor_fp16_fp32acc" if halves and roof.main == "fp32" else _TARGETS[roof.main]
+    best, now = peak_of(case.subject, target), peak_of(case.subject, roof.main) or _integer_peak(case)
     if best is None or now is None or best <= now:
         return
     share = now / best
     after = {
         name: model.cycles.get(name, 0.0) * share
-        for name in ("fp32", "fp16", "issue", "shared", "int", "special")
+        for name in ("fp32", "fp64", "fp16", "issue", "shared", "int", "special")
     }
     after["latency"] = model.cycles.get("latency", 0.0) * 0.5
-    exact = (
-        "inputs are half already"
-        if halves
-        else "TF32 keeps 10 bits of the mantissa: check that the result bears it"
-    )
+    exact = {
+        "tensor_fp16_fp32acc": "inputs are half already",
+        "tensor_tf32": "TF32 keeps 10 bits of the mantissa: check that the result bears it",
+        "tensor_fp64": "fragments are 8 x 8 x 4: the shape of the tile has to fit",
+        "tensor_int8": "the bytes of both factors are packed along k already",
+    }[target]
     yield make(
         case,
         "tensor-cores",
         "Use the tensor cores",
-        f"{number:,} operations run on the {'half2' if roof.main == 'fp16' else 'FP32'} pipe ({now:.3g} "
+        f"{number:,} operations run on the {_PIPES[roof.main]} ({now:.3g} "
         f"Tflop/s), none "
-        f"on the tensor cores ({best:.3g} Tflop/s dense): {value:.3g} operations a unique byte are enough "
-        f"to feed them "
-        "(mma.sync or wmma, ldmatrix).",
+        f"on the tensor cores ({best:.3g} Tflop/s dense). {_fed(case, value, best)} (mma.sync or wmma, "
+        f"ldmatrix).",
         "arithmetic",
         model.gain(**after),
         pcs=found[:4],
         conflicts=(exact, "fragments raise the registers a thread"),
-        confirm="HMMA in the machine code; sm__inst_executed_pipe_tensor above 0",
+        confirm=f"{_NAMES[target]} in the machine code; sm__inst_executed_pipe_tensor above 0",
         derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks",
     )
 

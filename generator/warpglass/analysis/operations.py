@@ -27,6 +27,8 @@ _SASS_SCALAR = {
     "DMUL": ("fp64", 1), "DFMA": ("fp64", 2), "HADD2": ("fp16", 2), "HMUL2": ("fp16", 2),
     "HFMA2": ("fp16", 4),
 }  # fmt: skip
+#: Dot products of four or two pairs of small integers: products and additions.
+_DOT_PRODUCTS = {"dp4a": 8, "dp2a": 4}
 _LOADS = frozenset({"LDG", "LD", "LDGSTS", "UBLKCP", "UTMALDG"})
 
 
@@ -56,6 +58,8 @@ def _ptx(opcode: str) -> Arithmetic | None:
     base = parts[0]
     if base in ("mma", "wmma", "wgmma"):
         return _ptx_tensor(parts)
+    if base in _DOT_PRODUCTS:
+        return Arithmetic("int8", lane=_DOT_PRODUCTS[base])
     if base not in ("add", "sub", "mul", "fma", "mad"):
         return None
     kind = next((part for part in reversed(parts[1:]) if part in _SCALAR), None)
@@ -92,6 +96,8 @@ def _tensor_name(kind: str, half_sum: bool) -> str:
 def _sass(opcode: str) -> Arithmetic | None:
     parts = opcode.split(".")
     base = parts[0]
+    if base == "IDP":
+        return Arithmetic("int8", lane=4 if parts[1:2] == ["2A"] else 8)
     if base in _SASS_SCALAR:
         precision, lane = _SASS_SCALAR[base]
         return Arithmetic(precision, lane=lane)

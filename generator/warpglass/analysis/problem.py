@@ -207,6 +207,7 @@ def parse_problem(text: str, names: Mapping[str, float] | None = None) -> Proble
     missing = [name for name in formula.names if name not in sizes]
     if missing or any(value < 0 for value in sizes.values()):
         raise UsageError(f"--problem {kind} needs {', '.join(formula.names)}, none of them negative")
+    _check(kind, sizes)
     values = {**sizes, "w": width}
     matrix = ""
     if kind == "conv":
@@ -221,6 +222,22 @@ def parse_problem(text: str, names: Mapping[str, float] | None = None) -> Proble
         formula.source,
         matrix,
     )
+
+
+def _check(kind: str, sizes: Mapping[str, float]) -> None:
+    """Sizes that fit each other, else :class:`UsageError`."""
+    if kind == "reduction" and sizes["outputs"] > sizes["n"]:
+        raise UsageError("--problem reduction: there are more outputs than values")
+    if kind != "conv":
+        return
+    if sizes["stride"] < 1:
+        raise UsageError("--problem conv: the stride is at least 1")
+    for image, window in (("h", "r"), ("w_in", "s")):
+        if sizes[window] > sizes[image] + 2 * sizes["pad"]:
+            raise UsageError(
+                f"--problem conv: a window of {window} = {sizes[window]:g} does not fit into "
+                f"{image} = {sizes[image]:g} with a padding of {sizes['pad']:g}"
+            )
 
 
 def _plain(text: str, names: Mapping[str, float]) -> Problem:

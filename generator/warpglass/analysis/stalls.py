@@ -49,6 +49,8 @@ _RATES = {
     "convert": "conv_other",
 }
 _FARTHEST = 24
+_FMA_PIPE = frozenset({"FFMA", "FMUL", "FADD", "IMAD", "IDP"})
+_WIDE_PRODUCT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,21 @@ def _interval(machine: Arch, kind: str) -> int:
     return max(1, -(-32 * 4 // rate)) if rate else 2
 
 
+def _apart(machine: Arch, item: sass.Instruction, kind: str, after: sass.Instruction, next_kind: str) -> int:
+    """Least cycles between two neighbours because of the pipe that both need, 1 where they need none.
+
+    Float arithmetic and integer products share the FMA pipe, where a product takes two cycles and a wide
+    product, which writes two registers, four: ptxas 13.0 puts these distances there for sm_75 to sm_120
+    wherever nothing else asks for more.
+    """
+    if item.base in _FMA_PIPE and after.base in _FMA_PIPE:
+        if item.opcode.startswith("IMAD.WIDE"):
+            return _WIDE_PRODUCT
+        return 2 if item.base == "IMAD" else _interval(machine, "fpu")
+    shared = kind == next_kind and item.base not in _FMA_PIPE and after.base not in _FMA_PIPE
+    return _interval(machine, kind) if shared else 1
+
+
 def tightenings(
     function: sass.Function, listing: Listing, machine: Arch, limit: int = 200
 ) -> tuple[Tightening, ...]:
@@ -156,8 +173,7 @@ def _in_block(
             continue
         if control.write_barrier is not None or control.read_barrier is not None:
             continue  # a scoreboard needs its cycles to be seen by the next instruction
-        same = listing.rows[start + i + 1].kind == kind
-        floor = _interval(machine, kind) if same else 1
+        floor = _apart(machine, item, kind, items[i + 1], listing.rows[start + i + 1].kind)
         covering = [(p, j, need) for p, j, need in pairs if p <= i < j]
         if any(need is None for _, _, need in covering):
             continue

@@ -15,7 +15,8 @@ __all__ = ["PRECISIONS", "Peak", "peaks", "tensor_ratio"]
 
 #: Precisions in the order a table shows them: scalar pipes first, then the tensor cores.
 PRECISIONS: Mapping[str, str] = {
-    "fp64": "FP64", "fp32": "FP32", "fp16": "FP16 (half2)", "tensor_fp64": "FP64 tensor",
+    "fp64": "FP64", "fp32": "FP32", "fp16": "FP16 (half2)", "int8": "INT8 (dp4a)",
+    "tensor_fp64": "FP64 tensor",
     "tensor_tf32": "TF32 tensor", "tensor_bf16": "BF16 tensor",
     "tensor_fp16_fp32acc": "FP16 tensor, FP32 sum",
     "tensor_fp16_fp16acc": "FP16 tensor, FP16 sum", "tensor_fp8": "FP8 tensor, FP32 sum",
