@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,12 @@ from warpglass.collect import WARNING, CodeUnit, InputFile, collect, read_inputs
 from warpglass.cuda import ToolUse
 from warpglass.errors import InputError, LaunchError
 from warpglass.execute import execute_unit
-from warpglass.files import is_file, read_file
+from warpglass.files import read_file
 from warpglass.gpu import GpuModel
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.sniff import decode_text
-from warpglass.launchfile import PlannedLaunch, names_none, plan_launches
+from warpglass.launchbeside import plan_with_neighbour
+from warpglass.launchfile import PlannedLaunch
 from warpglass.launchparams import describe_params
 from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import Place
@@ -42,7 +43,6 @@ __all__ = ["make_report", "plan_unit"]
 
 Progress = Callable[[str], None]
 
-_LAUNCH_FILE = "warpglass.toml"
 _MAX_NOTES = 1 << 20
 
 
@@ -148,31 +148,16 @@ def plan_unit(
     """Launches of a unit on its architecture; one beside the input counts. Adds to ``assumptions``."""
     if not unit.kernels:
         return ()
-    beside = unit.input.path.parent / _LAUNCH_FILE
-    keywords: dict[str, Any] = {
-        "text": unit.source.text if unit.source is not None else unit.ptx_text or "",
-        "name": unit.input.name,
-        "folder": unit.input.path.parent,
-        "report_specs": [*measured, *_preset(unit)],
-    }
-    planned: tuple[PlannedLaunch, ...]
-    if options.launch_file is None and is_file(beside):
-        where = f"{_LAUNCH_FILE} beside {unit.input.name}"
-        try:
-            if names_none(unit.kernels, beside):  # it is a neighbour's
-                planned = plan_launches(unit.kernels, options, unit.source, **keywords)
-                assumptions.append(f"{where} names none of its kernels")
-            else:
-                planned = plan_launches(
-                    unit.kernels, replace(options, launch_file=beside), unit.source, **keywords
-                )
-                assumptions.append(f"launches come from {where}")
-        except LaunchError as error:
-            # A mistake on the command line is raised here again; what is left is the file's own.
-            planned = plan_launches(unit.kernels, options, unit.source, **keywords)
-            assumptions.append(f"{WARNING}{where} is not used: {error.message}")
-    else:
-        planned = plan_launches(unit.kernels, options, unit.source, **keywords)
+    planned, said = plan_with_neighbour(
+        unit.kernels,
+        options,
+        unit.source,
+        unit.input.name,
+        unit.input.path.parent,
+        text=unit.source.text if unit.source is not None else unit.ptx_text or "",
+        report_specs=[*measured, *_preset(unit)],
+    )
+    assumptions += said
     for one in planned:
         assumptions += one.notes
     return tuple(one for one in planned if one.arch is None or one.arch == unit.arch)

@@ -279,7 +279,7 @@ def _first_sentence(folder: Path) -> str:
             elif words:
                 break
         text = " ".join(words)
-        return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0]
+        return re.split(r"(?<=\.)\s|:\s", text, maxsplit=1)[0].rstrip(".:")
     return ""
 
 

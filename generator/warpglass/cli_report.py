@@ -13,6 +13,7 @@ from warpglass.collect import MAX_INPUT
 from warpglass.errors import InputError, UsageError, WarpglassError
 from warpglass.files import folder_of, is_file, is_folder, read_file, read_head, refuse_inputs, write_file
 from warpglass.inputs.sniff import sniff
+from warpglass.launchspec import LAUNCH_FILE
 from warpglass.options import ReportOptions
 
 if TYPE_CHECKING:
@@ -230,5 +231,5 @@ def _unit_name(path: Path) -> str:
 
 
 def _launch_beside(path: Path) -> Path | None:
-    candidate = path.with_name("warpglass.toml")
+    candidate = path.with_name(LAUNCH_FILE)
     return candidate if is_file(candidate) and path.suffix != ".json" else None

@@ -17,7 +17,8 @@ from warpglass.files import folder_of, is_folder, refuse_inputs, write_file
 from warpglass.inputs.demangle import demangled
 from warpglass.inputs.sniff import MACHINE_CODE
 from warpglass.jsonable import to_jsonable
-from warpglass.launchfile import PlannedLaunch, plan_launches
+from warpglass.launchbeside import plan_with_neighbour
+from warpglass.launchfile import PlannedLaunch
 from warpglass.launchspec import compile_archs
 from warpglass.launchvalues import split_argument
 from warpglass.options import ReportOptions
@@ -45,14 +46,11 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         ready = (
             _machine(path, options) if _wants_machine_code(path, options) else _ptx(path, options, progress)
         )
-        planned = plan_launches(
-            ready.kernels, options, ready.source, text=ready.text, name=path.name, folder=folder_of(path)
+        planned, notes = plan_with_neighbour(
+            ready.kernels, options, ready.source, path.name, folder_of(path), text=ready.text
         )
-        if len(planned) != 1:
-            names = ", ".join(demangled(item.function.name).bare for item in planned[:12])
-            raise UsageError(f"there are {len(planned)} launches; choose one with --kernel: {names}")
-        plan = planned[0]
-        for note in plan.notes:
+        plan = _only(planned, notes)
+        for note in (*notes, *plan.notes):
             shell.note(note)
         progress(demangled(plan.function.name).bare)
         result = ready.execute(plan, _limits(options))
@@ -68,6 +66,19 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
     if not result.complete and result.stopped is not None:
         shell.tell(f"stopped: {result.stopped.message}")
     return 0 if result.complete else 1
+
+
+def _only(planned: Sequence[PlannedLaunch], notes: list[str]) -> PlannedLaunch:
+    """The launch to run: of one kernel the first, which ``notes`` tell where there are more."""
+    kernels = dict.fromkeys(item.function.name for item in planned)
+    if len(kernels) != 1:
+        names = ", ".join(demangled(name).bare for name in [*kernels][:12])
+        raise UsageError(f"there are {len(kernels)} kernels; choose one with --kernel: {names}")
+    first = planned[0]
+    if len(planned) > 1:
+        label = f", {first.launch.label}" if first.launch.label else ""
+        notes.append(f"the first of {len(planned)} launches is run{label}; report executes all")
+    return first
 
 
 def _dump(text: str) -> tuple[str, Path]:

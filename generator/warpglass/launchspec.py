@@ -20,11 +20,13 @@ from warpglass.machine.launch import Dim3
 from warpglass.options import ReportOptions, check_extents, parse_dim3
 
 __all__ = [
-    "LaunchSpec", "comment_specs", "compile_archs", "launch_settings", "load_launch_file", "options_spec",
-    "parse_launch_file",
+    "LAUNCH_FILE", "LaunchSpec", "comment_specs", "compile_archs", "launch_settings", "load_launch_file",
+    "options_spec", "parse_launch_file",
 ]  # fmt: skip
 
 MOST_LAUNCHES = 1000
+#: Name of the launch file that counts without being named, beside an input.
+LAUNCH_FILE = "warpglass.toml"
 
 _LARGEST_FILE = 4 << 20
 _KEYS = {"kernel", "label", "grid", "block", "cluster", "shared_bytes", "args", "arch", "gpu", "cooperative"}
@@ -184,7 +186,7 @@ def compile_archs(source: CudaSource, options: ReportOptions, folder: Path) -> t
     if options.arch:
         return tuple(dict.fromkeys(check_arch(arch) for arch in options.arch))
     base = launch_settings(source.text)[0] or DEFAULT_ARCH
-    path = options.launch_file or folder / "warpglass.toml"
+    path = options.launch_file or folder / LAUNCH_FILE
     try:
         tables = load_launch_file(path) if options.launch_file or is_file(path) else ()
     except LaunchError:

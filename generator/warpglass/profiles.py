@@ -15,7 +15,7 @@ from warpglass.collect import PROFILE_KINDS, InputFile
 from warpglass.files import is_file
 from warpglass.gpu import find_arch
 from warpglass.inputs.demangle import demangled, matches_name
-from warpglass.launchspec import LaunchSpec
+from warpglass.launchspec import LAUNCH_FILE, LaunchSpec
 from warpglass.launchvalues import Place
 from warpglass.options import ReportOptions
 from warpglass.page_sources import PageSources
@@ -78,7 +78,7 @@ def with_measured_archs(
     options: ReportOptions, profiles: Sequence[MeasuredFile], folders: Sequence[Path]
 ) -> ReportOptions:
     """Options that compile sources for the GPUs measured, where nobody named an architecture."""
-    named = options.arch or options.launch_file or any(is_file(f / "warpglass.toml") for f in folders)
+    named = options.arch or options.launch_file or any(is_file(f / LAUNCH_FILE) for f in folders)
     archs = dict.fromkeys(spec.arch for spec in report_specs(profiles) if spec.arch)
     return options if named or not archs else replace(options, arch=tuple(archs)[:4])
 

@@ -1,5 +1,6 @@
 """A ``warpglass.toml`` beside an input: used, a neighbour's, or broken and said so."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,17 @@ def test_a_mistake_on_the_command_line_is_not_the_files(tmp_path):
     path = folder(tmp_path, '[[launch]]\nkernel = "scale"\ngrid = 3')
     with pytest.raises(LaunchError, match="nosuch"):
         make_report([path], ReportOptions(kernel="nosuch"))
+
+
+def test_run_takes_the_first_of_its_launches(tmp_path, capfd, monkeypatch):
+    """``run`` executes one launch: the first table of the kernel, and says that there are more."""
+    table = '[[launch]]\nkernel = "scale"\ngrid = {}\nblock = 32\nlabel = "{}"\n'
+    path = folder(tmp_path, table.format(3, "small") + table.format(9, "large"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(path), "--json", "-"])
+    assert not ended.value.code
+    out, err = capfd.readouterr()
+    assert json.loads(out)["blocks_executed"] == 3
+    assert "launches come from warpglass.toml beside scale.ptx" in err
+    assert "the first of 2 launches is run, small; report executes all" in err
