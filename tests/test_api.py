@@ -383,3 +383,21 @@ def test_ptx_alone_has_no_machine_code(axpy: Path) -> None:
         warpglass.run(axpy, isa="sass")
     with pytest.raises(LaunchError, match="choose ptx or sass"):
         warpglass.run(axpy, isa="both")
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("isa", ["ptx", "sass"])
+def test_run_compiles_with_what_the_source_needs(tmp_path: Path, isa: str) -> None:
+    """A define, a header of another folder and a flag of the compiler's own."""
+    (tmp_path / "factor.h").write_text("#define FACTOR 3\n")
+    text = (
+        '#include "factor.h"\n'
+        "__global__ void scale(int *x) {\n"
+        "#ifndef PLUS\n#error needs PLUS\n#endif\n#ifndef EXTRA\n#error needs EXTRA\n#endif\n"
+        "  x[threadIdx.x] = FACTOR * x[threadIdx.x] + PLUS + EXTRA;\n}\n"
+    )
+    x = np.arange(32, dtype=np.int32)
+    asked = {"include_dirs": [tmp_path], "defines": ["PLUS=5"], "nvcc_flags": ["-DEXTRA=100"]}
+    result = warpglass.run(text, grid=1, block=32, args=[x], isa=isa, **asked)
+    assert result.buffers[0] is not None
+    assert result.buffers[0].array.tolist() == [3 * i + 105 for i in range(32)]

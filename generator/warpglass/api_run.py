@@ -47,6 +47,9 @@ def run(
     arch: str | None = None,
     isa: str = "ptx",
     options: RunOptions | None = None,
+    include_dirs: Sequence[str | Path] = (),
+    defines: Sequence[str] = (),
+    nvcc_flags: Sequence[str] = (),
 ) -> RunResult:
     """Execute one launch of ``kernel`` and return what it left.
 
@@ -55,18 +58,25 @@ def run(
     ``args``: values by position, or by name in the CUDA source, PTX name or position. A value is an array
     (a buffer, copied; the same array twice is one buffer), a number, bytes for a struct, a text as on the
     command line (``float[64]:iota``), or None for the default. ``result.buffers[i].array`` is argument
-    ``i`` afterwards. Raises :class:`~warpglass.errors.WarpglassError` for input that does not fit; a
+    ``i`` afterwards. ``include_dirs``, ``defines`` (``NAME`` or ``NAME=value``) and ``nvcc_flags`` are for
+    CUDA that is compiled. Raises :class:`~warpglass.errors.WarpglassError` for input that does not fit; a
     kernel's own faults are findings.
     """
     if isa not in ("ptx", "sass"):
         raise LaunchError(f"isa is {isa!r}; choose ptx or sass")
     code: sass.Module | None = None
+    compile_options = ReportOptions(
+        arch=(arch,) if arch else (),
+        include_dirs=tuple(Path(folder) for folder in include_dirs),
+        defines=tuple(defines),
+        nvcc_flags=tuple(nvcc_flags),
+    )
     if isa == "sass":
-        unit = _unit(source, arch)
+        unit = _unit(source, compile_options)
         code, cuda_source = unit.sass, unit.source
         chosen = select_kernels(unit.kernels, kernel)
     else:
-        module, cuda_source = _module(source, arch)
+        module, cuda_source = _module(source, compile_options)
         chosen = select_kernels(module.functions, kernel)
     if len(chosen) != 1:
         names = ", ".join(f.name for f in chosen[:8])
@@ -91,8 +101,7 @@ def run(
     return execute(module, function, launch, options=chosen_options)
 
 
-def _unit(source: str | Path | ptx.Module, arch: str | None) -> CodeUnit:
-    options = ReportOptions(arch=(arch,) if arch else ())
+def _unit(source: str | Path | ptx.Module, options: ReportOptions) -> CodeUnit:
     if isinstance(source, ptx.Module):
         raise InputError("a PTX module has no machine code", hint="give CUDA source, a cubin or a listing")
     with _as_file(source) as path:
@@ -117,21 +126,23 @@ def _as_file(source: str | Path) -> Iterator[Path]:
         yield path
 
 
-def _module(source: str | Path | ptx.Module, arch: str | None) -> tuple[ptx.Module, CudaSource | None]:
+def _module(source: str | Path | ptx.Module, options: ReportOptions) -> tuple[ptx.Module, CudaSource | None]:
     if isinstance(source, ptx.Module):
         return source, None
     if _is_text(source) and sniff(source.encode("utf-8", "surrogatepass"), "source") != "cuda":
         return ptx.parse(source), None
     with _as_file(source) as path:
         kind = sniff(read_file(path, MAX_INPUT), path.name)
-        return _compiled(path, arch) if kind == "cuda" else (ptx.load(path), None)
+        return _compiled(path, options) if kind == "cuda" else (ptx.load(path), None)
 
 
-def _compiled(path: Path, arch: str | None) -> tuple[ptx.Module, CudaSource]:
+def _compiled(path: Path, options: ReportOptions) -> tuple[ptx.Module, CudaSource]:
     from warpglass import cuda
 
-    read = cuda.load(path)
-    return ptx.parse(cuda.compile(path, arch or cuda.DEFAULT_ARCH).ptx), read
+    read = cuda.load(path, options.defines)
+    arch = options.arch[0] if options.arch else cuda.DEFAULT_ARCH
+    made = cuda.compile(path, arch, options.include_dirs, options.defines, extra_flags=options.nvcc_flags)
+    return ptx.parse(made.ptx), read
 
 
 def _extents(value: Extents | None, what: str) -> tuple[int, int, int] | None:
