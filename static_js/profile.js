@@ -65,7 +65,7 @@ export function profileScaled(value, unit) {
   if (value === null || value === undefined) return ['n/a', ''];
   if (typeof value !== 'number') return [String(value).slice(0, 400), ''];
   /** @param {number} x */
-  const shown = (x) => x.toLocaleString('en-US', Number.isInteger(x) || Math.abs(x) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 });
+  const shown = (x) => Math.abs(x) >= 1e18 ? x.toPrecision(4) : x.toLocaleString('en-US', Number.isInteger(x) || Math.abs(x) >= 1000 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 4 });
   for (const [size, name] of PROFILE_STEPS[unit] ?? []) if (Math.abs(value) >= size || size === 1) return [shown(value / size), name];
   return [shown(value), unit];
 }

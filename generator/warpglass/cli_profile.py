@@ -54,7 +54,7 @@ def show_metrics(
 ) -> int:
     """Metrics of a report as a table, CSV or JSON: one row a launch and metric."""
     refuse_inputs(outputs(json), [source])
-    report = ncu.load(source)
+    report = ncu.with_launches(ncu.load(source))
     for problem in report.problems:
         shell.note(f"{report.name}: {problem}")
     if tree:

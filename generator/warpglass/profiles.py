@@ -48,7 +48,8 @@ def read_profiles(
         if file.kind in PROFILE_KINDS:
             if say is not None:
                 say(f"reading {file.name}")
-            out.append(MeasuredFile(file.index, file.name, file.kind, ncu.parse(file.content, file.name)))
+            report = ncu.with_launches(ncu.parse(file.content, file.name))
+            out.append(MeasuredFile(file.index, file.name, file.kind, report))
     return tuple(out)
 
 

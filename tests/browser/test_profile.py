@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from ncu.made_hostile import hostile_report
 from ncu.made_rooflines import roofline_report
 from ncu.writer import small_report
 from warpglass.api import make_report
@@ -170,3 +171,18 @@ def test_hierarchical_rooflines_are_legible(visit: Visit, site: Path, tmp_path: 
     assert row.locator("td").all_inner_texts() == [
         "19.35 TFLOP/s", "1.536 TB/s", "12.6", "1.82 TFLOP/s", "3.64", "32.6 %",
     ]  # fmt: skip
+
+
+def test_hostile_texts_neither_run_nor_widen_the_page(visit: Visit, site: Path, tmp_path: Path) -> None:
+    path = tmp_path / "evil.ncu-rep"
+    path.write_bytes(hostile_report())
+    make_report([path], ReportOptions(charts="static")).render(site / "evil.html")
+    page = visit("evil.html")
+    page.select_option("#wg-launch", "1")
+    until(page, CELLS.format("profile", 1) + " > 0")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    for width in (1400, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate("window.pwn") is None
+    assert page.evaluate("document.querySelectorAll('img[src=x]').length") == 0

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from ncu.writer import small_report
+from ncu.writer import Writer, small_report
 from warpglass import ncu
 from warpglass.api import make_report
 from warpglass.collect import read_inputs
-from warpglass.errors import WarpglassError
+from warpglass.errors import FormatError, WarpglassError
 from warpglass.options import ReportOptions
 from warpglass.profiles import add_predictions, read_profiles, with_measured_archs
 from warpglass.report.measured import rule_text, short_path
@@ -255,6 +255,20 @@ def test_real_reports_make_pages(name: str) -> None:
         if private and len(private) > 6:
             assert private not in text
     assert "<section" in report.to_html()
+
+
+def test_a_report_without_a_launch_says_why(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(small_report()[:-20])
+    with pytest.raises(
+        FormatError, match=r"cut\.ncu-rep: the report holds no whole launch: the file ends inside"
+    ):
+        make_report([cut])
+    w = Writer()
+    w.block()
+    cut.write_bytes(w.out)
+    with pytest.raises(FormatError, match="holds no launch\n  hint: no kernels were profiled"):
+        make_report([cut])
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared/inputs/ncu")

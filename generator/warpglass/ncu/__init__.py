@@ -5,6 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
+from warpglass.errors import FormatError
 from warpglass.files import read_file
 from warpglass.inputs.sniff import decode_text, sniff
 from warpglass.ncu import factories
@@ -20,6 +21,7 @@ from warpglass.ncu.run import ProfileRequest, profile
 __all__ = [
     "Launch", "Metric", "ProfileRequest", "Report", "counter", "factories", "frame", "load", "parse",
     "profile", "query", "ratio", "render_tree", "single", "throughput", "typed_metrics",
+    "with_launches",
 ]  # fmt: skip
 
 #: The largest report that is read.
@@ -37,6 +39,20 @@ def parse(content: bytes, name: str = "<bytes>") -> Report:
     if kind == "ncu-text":
         return parse_details_text(decode_text(content), name)
     return decode_report(read_container(content, name), name)
+
+
+def with_launches(report: Report) -> Report:
+    """The report itself. Raises :class:`FormatError` that says why where it holds no launch."""
+    if report.launches:
+        return report
+    why = "; ".join(report.problems)
+    raise FormatError(
+        f"the report holds no {'whole ' if why else ''}launch{': ' + why if why else ''}",
+        file=report.name,
+        hint=None
+        if why
+        else "no kernels were profiled: check the profiler's filters and the program's output",
+    )
 
 
 def load(source: str | PathLike[str] | bytes) -> Report:

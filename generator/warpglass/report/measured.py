@@ -18,7 +18,7 @@ from warpglass.inputs.demangle import demangled
 from warpglass.ncu.curve import curve
 from warpglass.ncu.describe import describe
 from warpglass.ncu.layout import Block, Cell, SectionLayout, compute_capability, layout
-from warpglass.ncu.model import Launch, Metric, Report, Rule, Value
+from warpglass.ncu.model import Launch, Metric, NvtxPath, Report, Rule, Value
 from warpglass.ncu.roofline import roofline
 from warpglass.ncu.timeline import series
 
@@ -36,6 +36,13 @@ Json = dict[str, Any]
 
 #: Names longer than this (template parameters in full) are cut in the page; the JSON too, to stay small.
 _MAX_NAME = 4000
+#: Letters of a label, a metric's name, a range; of a rule's or a section's text. Real ones are a third as
+#: long at most, and a browser lays out lines of a hundred thousand letters for minutes.
+_MAX_LABEL, _MAX_TEXT = 400, 12_000
+_MAX_RANGES = 64
+#: Percent; an estimate beyond it, below 0 or NaN is none.
+_MOST_GAIN = 10_000
+_ENDLESS = re.compile(r"\S{300}")
 _MARKUP = re.compile(r"@(?:section|url|metric|link|source)\s*:([^:@]*)(?::([^@]*))?@")
 #: An absolute path of any system in a text (a rule that fails tells where its file lies); folders may hold
 #: blanks. Addresses (``https://…``) and fractions are no paths.
@@ -46,6 +53,12 @@ _PATH = re.compile(
 _MAX_BARS = 40
 #: Metrics whose value identifies a machine or a moment.
 _PRIVATE = re.compile(r"uuid|pci_(?:bus|device|domain|sub)|profiler__timestamp", re.IGNORECASE)
+
+
+def _cut(text: str, most: int = _MAX_LABEL) -> str:
+    """The text, at most so many letters of it; a word without end gets gaps to break at."""
+    shown = text if len(text) <= most else f"{text[:most]}…"
+    return _ENDLESS.sub(r"\g<0> ", shown) if most > _MAX_LABEL else shown
 
 
 def rule_text(text: str) -> str:
@@ -92,9 +105,9 @@ class MeasuredTables:
         """Index of a metric name."""
         if name not in self.names:
             self.names[name] = len(self.names)
-            self.units.append(unit)
+            self.units.append(unit[:40])
         elif unit and not self.units[self.names[name]]:
-            self.units[self.names[name]] = unit
+            self.units[self.names[name]] = unit[:40]
         return self.names[name]
 
     def metric_set(self, ids: tuple[int, ...]) -> int:
@@ -110,7 +123,7 @@ class MeasuredTables:
         return {
             "files": [_file(file, with_session) for file in files],
             "metrics": {
-                "name": list(self.names),
+                "name": [_cut(name) for name in self.names],
                 "unit": self.units,
                 "about": [describe(name) for name in self.names],
             },
@@ -120,10 +133,10 @@ class MeasuredTables:
 
     def _section(self, section: SectionLayout) -> Json:
         return {
-            "id": section.id,
-            "title": section.title,
-            "parent": section.parent or None,
-            "description": section.description,
+            "id": _cut(section.id),
+            "title": _cut(section.title),
+            "parent": _cut(section.parent) or None,
+            "description": _cut(section.description, _MAX_TEXT),
             "header": self._cells(section.header),
             "blocks": [self._block(block) for block in section.blocks],
         }
@@ -132,7 +145,7 @@ class MeasuredTables:
         # A cell may name alternatives; those no launch has stay out.
         return [
             {
-                "label": cell.label,
+                "label": _cut(cell.label),
                 "metrics": [self.names[n] for n in cell.metric.split("|") if n in self.names],
                 "instances": cell.instances,
             }
@@ -142,10 +155,10 @@ class MeasuredTables:
     def _block(self, block: Block) -> Json:
         return {
             "kind": block.kind,
-            "title": block.title,
+            "title": _cut(block.title),
             "cells": self._cells(block.cells),
-            "columns": list(block.columns),
-            "rows": [{"label": label, "cells": self._cells(cells)} for label, cells in block.rows],
+            "columns": [_cut(column) for column in block.columns],
+            "rows": [{"label": _cut(label), "cells": self._cells(cells)} for label, cells in block.rows],
         }
 
 
@@ -157,8 +170,8 @@ def _file(file: MeasuredFile, with_session: bool) -> Json:
         "kind": file.kind,
         "launches": len(report.launches),
         "problems": list(report.problems),
-        "versions": dict(report.session.versions),
-        "devices": [str(d["name"]) for d in report.session.devices.values() if d.get("name")],
+        "versions": {_cut(k): _cut(v) for k, v in report.session.versions.items()},
+        "devices": [_cut(str(d["name"])) for d in report.session.devices.values() if d.get("name")],
         "session": None,
     }
     if with_session:
@@ -219,7 +232,7 @@ def measured_launch(
             "bare": bare[:200],
         },
         "arch": arch or "unknown",
-        "gpu": {"name": device} if isinstance(device, str) else None,
+        "gpu": {"name": _cut(device)} if isinstance(device, str) else None,
         "launch": {
             "grid": list(launch.grid),
             "block": list(launch.block),
@@ -265,9 +278,12 @@ def _measured(
         "evidence": "measured",
         "context": launch.context,
         "stream": launch.stream,
-        "nvtx": [str(path) for path in launch.nvtx],
+        "nvtx": [
+            str(NvtxPath(_cut(path.domain), tuple(map(_cut, path.ranges))))
+            for path in launch.nvtx[:_MAX_RANGES]
+        ],
         "call_stack": [
-            {"function": f.function[:200], "module": short_path(f.module), "line": f.line}
+            {"function": f.function[:200], "module": short_path(f.module)[:200], "line": f.line}
             for f in launch.call_stack[:64]
         ],
         "set": tables.metric_set(tuple(ids)),
@@ -277,8 +293,8 @@ def _measured(
         "rules": [_rule(rule) for rule in launch.rules],
         "rooflines": [
             {
-                "section": section.id,
-                "title": block.title,
+                "section": _cut(section.id),
+                "title": _cut(block.title),
                 "roofs": [_point(p.label, p.work, p.traffic) for p in roofs],
                 "achieved": [_point(p.label, p.work, p.traffic) for p in achieved],
             }
@@ -290,8 +306,8 @@ def _measured(
         ],
         "curves": [
             {
-                "section": section.id,
-                "title": block.title,
+                "section": _cut(section.id),
+                "title": _cut(block.title),
                 "x": [_plain(x)[0] for x in found.x],
                 "y": [_plain(y)[0] for y in found.y],
                 "now": _plain(found.now)[0],
@@ -304,8 +320,8 @@ def _measured(
         ],
         "instances": _instances(launch, sections),
         "timelines": [
-            {"group": s.group, "label": s.label, "metric": s.metric, "unit": s.unit, "step": s.step,
-             "t": None if s.step else list(s.t), "v": [_short(v) for v in s.v]}
+            {"group": _cut(s.group), "label": _cut(s.label), "metric": _cut(s.metric), "unit": s.unit,
+             "step": s.step, "t": None if s.step else list(s.t), "v": [_short(v) for v in s.v]}
             for s in series(launch, sections)
         ],
         "occupancy": _occupancy(launch, arch),
@@ -315,7 +331,7 @@ def _measured(
 
 
 def _point(label: str, work: float, traffic: float) -> Json:
-    return {"label": label, "work": work, "traffic": traffic}
+    return {"label": _cut(label), "work": work, "traffic": traffic}
 
 
 def _instances(launch: Launch, sections: Sequence[SectionLayout]) -> Json:
@@ -326,13 +342,13 @@ def _instances(launch: Launch, sections: Sequence[SectionLayout]) -> Json:
             for cell in block.cells:
                 metric = launch.metrics.get(cell.metric)
                 if cell.instances and metric is not None and metric.instances:
-                    out[metric.name] = _largest(metric)
+                    out[_cut(metric.name)] = _largest(metric)
     return out
 
 
 def _largest(metric: Metric) -> list[list[Any]]:
     rows = [
-        (str(entry.key), float(entry.value))
+        (_cut(str(entry.key)), float(entry.value))
         for entry in metric.instances
         if isinstance(entry.value, (int, float)) and math.isfinite(entry.value)
     ]
@@ -342,18 +358,22 @@ def _largest(metric: Metric) -> list[list[Any]]:
 
 def _rule(rule: Rule) -> Json:
     return {
-        "id": rule.identifier,
-        "name": rule.name,
-        "section": rule.section,
+        "id": _cut(rule.identifier),
+        "name": _cut(rule.name),
+        "section": _cut(rule.section),
         "messages": [
             {
                 "severity": m.severity,
-                "title": rule_text(m.title),
-                "text": rule_text(m.text),
-                "speedup": m.speedup if m.speedup is None or math.isfinite(m.speedup) else None,
+                "title": rule_text(_cut(m.title)),
+                "text": rule_text(_cut(m.text, _MAX_TEXT)),
+                "speedup": m.speedup if m.speedup is not None and 0 <= m.speedup <= _MOST_GAIN else None,
                 "scope": m.scope,
                 "focus": [
-                    [name, value if value is None or math.isfinite(value) else None, rule_text(info)]
+                    [
+                        _cut(name),
+                        value if value is None or math.isfinite(value) else None,
+                        rule_text(_cut(info)),
+                    ]
                     for name, value, info in m.focus
                 ],
             }
@@ -363,10 +383,10 @@ def _rule(rule: Rule) -> Json:
             {
                 "kind": m.kind,
                 "pc": m.pc,
-                "file": short_path(m.file) if m.file else None,
+                "file": short_path(m.file)[:_MAX_LABEL] if m.file else None,
                 "source": None,
                 "line": m.line,
-                "message": rule_text(m.message),
+                "message": rule_text(_cut(m.message)),
             }
             for m in rule.markers
         ],

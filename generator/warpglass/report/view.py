@@ -33,6 +33,8 @@ def num(value: Any) -> str:
         return "unknown"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
+    if isinstance(value, float) and abs(value) >= 1e18:
+        return f"{value:.4g}"  # three hundred digits are no number for people
     if isinstance(value, int) or (value == int(value) and abs(value) >= 1000):
         return f"{int(value):,}"
     if value == 0:
