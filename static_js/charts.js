@@ -117,7 +117,12 @@ export function initCharts() {
       void chartsDraw(figure);
     }
   });
-  for (const figure of document.querySelectorAll('figure[data-chart]')) observer.observe(figure);
+  /** @param {ParentNode} root */
+  const watch = (root) => {
+    for (const figure of root.querySelectorAll('figure[data-chart]')) observer.observe(figure);
+  };
+  watch(document);
+  document.addEventListener('wg-unpacked', (event) => watch(/** @type {HTMLElement} */ (event.target)));
   document.addEventListener('wg-theme', () => {
     for (const figure of drawn) void chartsDraw(figure);
   });

@@ -19,6 +19,7 @@ async function lazyShow(part, packed) {
   const made = await lazyParse(packed);
   part.removeAttribute('data-lazy');
   part.replaceChildren(...[...made.body.childNodes].map((node) => document.adoptNode(node)));
+  part.dispatchEvent(new CustomEvent('wg-unpacked', { bubbles: true }));
 }
 
 /**

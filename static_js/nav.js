@@ -113,7 +113,7 @@ export function initNav(app, bar) {
 }
 
 /** Sections whose parts stand packed on pages of many launches. */
-const NAV_PACKED = ['verdict', 'advice', 'provenance'];
+const NAV_PACKED = ['verdict', 'advice', 'occupancy', 'roofline', 'bottleneck', 'loops', 'provenance'];
 
 /** Sections that replay an execution: a launch that was only measured has nothing for them. */
 const NAV_REPLAY = ['findings', 'stepper', 'schedule', 'memory', 'mix'];

@@ -116,6 +116,21 @@ def test_a_page_of_many_launches_unpacks_what_is_chosen(visit: Visit, site: Path
     until(page, CELLS.format("profile", 12) + " > 3")
 
 
+def test_charts_of_a_chosen_launch_are_drawn_and_compared(visit: Visit, site: Path, tmp_path: Path) -> None:
+    """Sections of the analysis stand packed as well: their figures and differences come when unpacked."""
+    path = tmp_path / "many.ncu-rep"
+    path.write_bytes(small_report(26))
+    make_report([path], ReportOptions()).render(site / "charts.html")
+    page = visit("charts.html")
+    page.select_option("#wg-launch", "25")
+    chosen = "#sec-occupancy .per-launch[data-launch='25']"
+    until(page, f'document.querySelectorAll("{chosen} figure[data-chart]").length === 3')
+    page.locator(f"{chosen} figure").first.scroll_into_view_if_needed()
+    until(page, f'document.querySelector("{chosen} .chart-live:not([hidden]) svg") !== null')
+    page.select_option("#wg-baseline", "launch:3")
+    until(page, f'document.querySelectorAll("{chosen} .delta").length === 5')
+
+
 def test_metrics_are_searched_by_name_and_meaning(page: Any) -> None:
     page.fill("#wg-metric-search", "bytes read")
     until(page, "document.querySelector('#wg-metric-found').textContent.startsWith('1 of')")

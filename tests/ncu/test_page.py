@@ -113,8 +113,9 @@ def test_later_launches_are_a_part_of_their_own_in_the_page(tmp_path: Path) -> N
 
 def test_a_page_of_many_launches_packs_what_is_not_shown(tmp_path: Path) -> None:
     html = made(tmp_path, 30).to_html()
-    # The profile, the verdict, the advice and the choices of all launches but the first.
-    assert len(re.findall(r'class="lazy-html"', html)) == 4 * 29
+    # The profile, the verdict, the advice, the choices and the four sections of the analysis, of all but the
+    # first launch.
+    assert len(re.findall(r'class="lazy-html"', html)) == 8 * 29
     assert html.count('class="tile"') == 4
     assert html.count("tbody data-fill") == 1
 
