@@ -215,12 +215,19 @@ def tensor(case: Case) -> Iterator[Advice]:
     best, now = peak_of(case.subject, target), peak_of(case.subject, roof.main) or _integer_peak(case)
     if best is None or now is None or best <= now:
         return
-    share = now / best
-    after = {
-        name: model.cycles.get(name, 0.0) * share
-        for name in ("fp32", "fp64", "fp16", "issue", "shared", "int", "special")
-    }
-    after["latency"] = model.cycles.get("latency", 0.0) * 0.5
+    share, staged = now / best, case.staged()
+    moved = ("fp32", "fp64", "fp16", "issue", "shared", "int", "special")
+    # Without a tile the loads and their addresses stay: only the arithmetic moves.
+    alone = ("fp32", "fp64", "fp16", *(("int",) if roof.main == "int8" else ()))
+    after = {name: model.cycles.get(name, 0.0) * share for name in (moved if staged else alone)}
+    waits = 0.0
+    if not staged and model.chain is not None and model.chain.cycles:
+        waits = model.chain.parts["memory"] / model.chain.cycles
+    if not staged:
+        number_of = sum(int(case.subject.result.counters["warp_executed"][pc]) for pc in found)
+        slots = number_of / max(1, case.count("warp_executed"))
+        after["issue"] = model.cycles.get("issue", 0.0) * (1 - slots * (1 - share))
+    after["latency"] = model.cycles.get("latency", 0.0) * (waits + 0.5 * (1 - waits))
     exact = {
         "tensor_fp16_fp32acc": "inputs are half already",
         "tensor_tf32": "TF32 keeps 10 bits of the mantissa: check that the result bears it",
@@ -240,7 +247,9 @@ def tensor(case: Case) -> Iterator[Advice]:
         pcs=found[:4],
         conflicts=(exact, "fragments raise the registers a thread"),
         confirm=f"{_NAMES[target]} in the machine code; sm__inst_executed_pipe_tensor above 0",
-        derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks",
+        derivation="arithmetic, its loads and its issue slots shrink by the ratio of the two peaks"
+        if staged
+        else "the arithmetic shrinks by the ratio of the two peaks; its loads stay until a tile feeds it",
     )
 
 

@@ -148,6 +148,8 @@ def reuse(case: Case) -> Iterator[Advice]:
     if found or tensor:
         name, title = "tiling", "Reuse what was loaded: block through shared memory or registers"
         text += "tiles of both factors in shared memory, and several results a thread, load it once a tile."
+        if not tensor:
+            text += " Tiles are what tensor cores need too."
     elif window is not None:
         name, title = "tiling", "Reuse what was loaded: a shared tile with its halo"
         text += (

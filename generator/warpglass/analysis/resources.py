@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from warpglass.analysis.access import AccessRow, access_table
+from warpglass.analysis.l1 import l1_share
 from warpglass.analysis.latency import Chain, latencies, warp_chain
 from warpglass.analysis.listing import ListingRow
 from warpglass.analysis.operations import arithmetic
 from warpglass.analysis.subject import Subject
 from warpglass.gpu.rates import peaks
 
-__all__ = ["L1_SECTORS", "LABELS", "Model", "build_model", "distinct_atomics", "l1_share", "unique_bytes"]
+__all__ = ["L1_SECTORS", "LABELS", "Model", "build_model", "distinct_atomics", "unique_bytes"]
 
 LABELS: Mapping[str, str] = {
     "issue": "instruction issue",
@@ -125,38 +126,6 @@ def unique_bytes(subject: Subject) -> tuple[int, int] | None:
     return read, written
 
 
-def l1_share(subject: Subject, rows: tuple[AccessRow, ...]) -> float:
-    """Share of sectors that an L1 of the right size would serve, from the first traced block alone."""
-    # .cg, .cv, volatile and the atomics' scopes go past the L1.
-    past = re.compile(r"\.(cg|cv|volatile|relaxed|acquire|STRONG)\b")
-    loads = [
-        row
-        for row in rows
-        if row.space == "global"
-        and row.operation == "load"
-        and not past.search(subject.listing.rows[row.pc].opcode)
-    ]
-    requested = sum(row.sectors or 0 for row in loads) / max(1, subject.result.blocks_counted)
-    trace = next((t for t in subject.result.traces if t.accesses is not None), None)
-    if not requested or trace is None or trace.accesses is None or not trace.accesses.complete:
-        return 0.0
-    a = trace.accesses
-    wanted = (
-        (a.space == 0) & (a.kind == 0) & np.isin(trace.pc[a.step.astype(np.int64)], [r.pc for r in loads])
-    )
-    lanes = np.array([int(m).bit_count() for m in a.mask[wanted]], dtype=np.int64)
-    if not lanes.size or lanes.sum() > 4_000_000:
-        return 0.0
-    index = np.repeat(a.offset[wanted].astype(np.int64) - np.concatenate(([0], np.cumsum(lanes)[:-1])), lanes)
-    touched = a.addresses[index + np.arange(lanes.sum())] >> np.uint64(5)
-    distinct = int(np.unique(touched).size)
-    room = (subject.arch.l1_smem_total_kb or 128) * 1024
-    resident = occupancy_blocks(subject)
-    if distinct * 32 * resident > room:
-        return 0.0
-    return max(0.0, min(1.0, 1 - distinct / requested))
-
-
 def occupancy_blocks(subject: Subject) -> int:
     """Resident blocks of an SM, at least 1.
 
@@ -210,7 +179,10 @@ def build_model(subject: Subject) -> Model:
             cycles["l1"] += max(access.requests, access.sectors / L1_SECTORS)
         if access.operation == "atomic" and access.space == "shared" and access.atomic_addresses:
             cycles["atomics"] += access.requests * access.lanes * access.requests / access.atomic_addresses
-    hits = l1_share(subject, rows)
+    resident = occupancy_blocks(subject)
+    if subject.grid_given:  # a small grid shares no L1
+        resident = min(resident, -(-max(1, subject.launch.blocks) // subject.sms))
+    hits = l1_share(subject, rows, resident)
     unique = unique_bytes(subject)
     moved = float(sum(unique)) if unique is not None else float(32 * sectors)
     share = min(1.0, moved / max(1.0, 32 * sectors * (1 - hits))) if sectors else 0.0
