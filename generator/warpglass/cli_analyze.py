@@ -103,8 +103,12 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
                 note = one.get("why_unknown") or (one.get("rule") if one["name"] == "Time" else "")
                 rows.append([str(one["name"]), value, str(one["evidence"]), str(note or "")])
     for block in (_of(report, "bottleneck", index) or {}).get("blocks") or []:
+        waits = str(block.get("caption")).startswith("What warps wait for")
         for item in (block.get("items") or [])[:6]:
-            rows.append([f"busy: {item['label']}", f"{view.num(item['value'])} cycles", "modelled", ""])
+            value = f"{view.num(item['value'])} {block['unit']}"
+            rows.append(
+                [f"{'wait' if waits else 'busy'}: {item['label']}", value, str(block["evidence"]), ""]
+            )
     for block in (_of(report, "occupancy", index) or {}).get("blocks") or []:
         for row in block.get("rows") or []:
             if row and row[0] == "result":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -17,6 +18,9 @@ from warpglass.errors import InputError, UsageError
 from warpglass.report.analysis_markdown import MOST_CHARACTERS, analysis_markdown
 from warpglass.report.model import Report
 from warpglass.report.sarif import to_sarif
+
+REPORTS = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
+needs_reports = pytest.mark.skipif(not REPORTS.is_dir(), reason="the profiler reports are not here")
 
 HEADINGS = (
     "Baseline", "Roofline", "Occupancy", "Compute/load ratio", "SASS mix", "Shared-memory cliff",
@@ -115,6 +119,31 @@ def test_sarif_points_at_lines() -> None:
     place = result["locations"][0]["physicalLocation"]
     assert (place["artifactLocation"]["uri"], place["region"]["startLine"]) == ("src/k.cu", 7)
     assert (result["ruleId"], result["level"]) == ("warpglass/padding", "error")
+
+
+def test_sarif_leaves_out_lines_of_listings_that_a_tool_made() -> None:
+    """No repository holds the listing of a report's cubin; one that is an input may stand in one."""
+    advice = {"id": "tail", "title": "Tail", "text": "2 waves", "severity": "info", "source": 0, "line": 7}
+    data: dict[str, Any] = {
+        "launches": [{"kernel": {"bare": "k"}, "runs": []}],
+        "inputs": [{"id": 0, "name": "k.ncu-rep"}],
+        "sources": [{"id": 0, "name": "k.ncu-rep.sass", "language": "sass"}],
+        "sections": [{"id": "advice", "title": "", "data": {"launches": [[advice]]}}],
+    }
+    assert json.loads(to_sarif(data))["runs"][0]["results"] == []
+    data["inputs"] = [{"id": 0, "name": "k.ncu-rep.sass"}]
+    assert len(json.loads(to_sarif(data))["runs"][0]["results"]) == 1
+
+
+@needs_reports
+def test_a_profiled_launch_in_the_terminal(cli) -> None:
+    """Shares of units and of waits are measured, in per cent; nothing is a cycle that was not counted."""
+    code, out, _ = cli("analyze", str(REPORTS / "selfjoin-sm80-2022.4.ncu-rep"))
+    assert code == 0
+    (row,) = [line for line in out.splitlines() if line.startswith("busy: pipe fp64") and "27.3 %" in line]
+    assert row.split()[-1] == "measured"
+    assert any(line.startswith("wait: long scoreboard") and "45.2 %" in line for line in out.splitlines())
+    assert not any("cycles" in line for line in out.splitlines() if line.startswith(("busy:", "wait:")))
 
 
 def closed(required: list[str], **properties: object) -> dict[str, object]:

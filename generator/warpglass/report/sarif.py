@@ -24,12 +24,22 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def _location(
     report: Mapping[str, Any], paths: Mapping[str, str], source: Any, line: Any
 ) -> dict[str, Any] | None:
-    """A physical location, or None where there is no line from 1. Its file is a URI reference (3.4.3)."""
-    if not isinstance(line, int) or line < 1:
+    """A physical location, or None where there is no line from 1 of a file that a repository could hold:
+    code that a tool made of an input is none. The file is a URI reference (3.4.3)."""
+    if not isinstance(line, int) or line < 1 or _made(report, source):
         return None
     shown = visible(view.source_name(report, source))
     uri = quote(paths.get(shown, shown), safe="/:@!$&'()*+,;=~")
     return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
+
+
+def _made(report: Mapping[str, Any], source: Any) -> bool:
+    """Whether a source is the listing of an input, and no input itself."""
+    found: Mapping[str, Any] = next(
+        (one for one in report.get("sources") or [] if one.get("id") == source), {}
+    )
+    named = {one.get("name") for one in report.get("inputs") or []}
+    return found.get("language") in ("ptx", "sass") and found.get("name") not in named
 
 
 def to_sarif(report: Mapping[str, Any], paths: Mapping[str, str] | None = None) -> str:
