@@ -106,6 +106,12 @@ def test_a_page_of_many_launches_unpacks_what_is_chosen(visit: Visit, site: Path
         page, "document.querySelectorAll('#sec-verdict .per-launch[data-launch=\"28\"] .tile').length === 4"
     )
     until(page, "document.querySelector('#sec-profile .per-launch[data-launch=\"28\"]').hidden === false")
+    for section in ("occupancy", "roofline", "bottleneck", "loops"):
+        part = f"#sec-{section} .per-launch[data-launch='28']"
+        if page.locator(part).count():
+            until(page, f'document.querySelector("{part} table, {part} p:not(.muted)") !== null')
+            assert page.locator(f"#sec-{section} .per-launch[data-launch='27'] table").count() == 0
+    assert page.locator("#sec-occupancy").count() == 1
     page.locator("#sec-metrics").scroll_into_view_if_needed()
     until(page, CELLS.format("metrics", 28) + " > 10")
     assert (
