@@ -134,3 +134,39 @@ def test_the_details_page_as_text() -> None:
     assert first.rules[0].messages[0].text == "This kernel is too small."
     assert second.name == "gemm(int)"
     assert second.get("Launch Statistics: Grid Size") == 8
+
+
+NVTX_RAW = (
+    '"ID","Kernel Name","Context","Stream",'
+    '"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",'
+    '"Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",'
+    '"gpu__time_duration.sum","sass__inst_executed_per_opcode","inst_executed"\n'
+    '"","","","","","","us","inst","inst"\n'
+    '"0","k(int)","1","7","123  ""<default domain>:step 1:none:none:none:none:none:none"" '
+    '""lib:thrust::reduce:none:none:none:none:none:none"" '
+    '""<default domain>:loss:none:none:none:none:none:none"" ",'
+    '"""4:train:epoch:none:none:none:none:none:none""","2.50 (1.50; 1.00)","1,158 (FFMA: 1,000; IADD3: 158)",'
+    '"30 (0: 10; 16: 20)"\n'
+    '"1","other","1","7","","","n/a","7","n/a (0: n/a)"\n'
+)
+
+
+def test_ranges_and_instances_of_the_raw_page() -> None:
+    report = ncu.parse(NVTX_RAW.encode(), "raw.csv")
+    first, second = report.launches
+    assert [str(path) for path in first.nvtx] == [
+        "<default domain>@step 1/loss", "lib@thrust::reduce", "train@epoch",
+    ]  # fmt: skip
+    assert second.nvtx == ()
+    assert report.single("lib@**") is first
+    time = first["gpu__time_duration.sum"]
+    assert (time.value, time.unit) == (2500.0, "ns")
+    assert [(i.key, i.value) for i in time.instances] == [(0, 1500.0), (1, 1000.0)]
+    opcodes = first["sass__inst_executed_per_opcode"]
+    assert opcodes.value == 1158
+    assert [(i.key, i.value) for i in opcodes.instances] == [("FFMA", 1000), ("IADD3", 158)]
+    assert [(i.key, i.value) for i in first["inst_executed"].instances] == [(0, 10), (16, 20)]
+    assert second["gpu__time_duration.sum"].value is None
+    assert second["inst_executed"].value is None
+    assert second["inst_executed"].instances[0].value is None
+    assert not any(":" in name for name in first.metrics)

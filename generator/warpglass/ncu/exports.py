@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from warpglass.errors import ParseError
+from warpglass.ncu.export_cells import NVTX_COLUMNS, instances_of, nvtx_of
 from warpglass.ncu.labels import add_labelled, exported_layout
-from warpglass.ncu.locale import infer_locale, to_value
-from warpglass.ncu.model import Launch, Metric, Report, Rule, RuleMessage, Session, Value
+from warpglass.ncu.locale import Locale, infer_locale, to_value
+from warpglass.ncu.model import Instance, Launch, Metric, Report, Rule, RuleMessage, Session, Value
 
 __all__ = ["capability_metrics", "normal_unit", "parse_csv"]
 
@@ -24,7 +25,7 @@ _ID_COLUMNS = frozenset(
         "Block Size", "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit",
         "Metric Value", "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type",
         "Estimated Speedup", "Body Item Label", "Invocations", "Minimum", "Maximum", "Average",
-        "Range Name", "thread Domain:Push/Pop",
+        "Range Name",
     }
 )  # fmt: skip
 _LAUNCH_KEY = ("ID", "Process ID", "Kernel Name", "Kernel Time", "Block Size", "Grid Size")
@@ -111,7 +112,20 @@ def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
 
 
 def _identity(header: Sequence[str], row: Sequence[str]) -> dict[str, str]:
-    return {name: row[i] for i, name in enumerate(header) if name in _ID_COLUMNS and i < len(row)}
+    return {
+        name: row[i]
+        for i, name in enumerate(header)
+        if i < len(row) and (name in _ID_COLUMNS or name.startswith(NVTX_COLUMNS))
+    }
+
+
+def _metric(name: str, raw_unit: str, text: str, locale: Locale) -> Metric:
+    """A metric from its cell, with the instances that the cell may hold; both in the base unit."""
+    whole = instances_of(text, locale)
+    value, instances = whole if whole is not None else (to_value(text, locale), ())
+    unit, base = normal_unit(raw_unit, value)
+    scaled = tuple(Instance(one.key, normal_unit(raw_unit, one.value)[1]) for one in instances)
+    return Metric(name, base, unit, scaled)
 
 
 def _dims(text: str) -> tuple[int, int, int]:
@@ -171,7 +185,7 @@ def _launch(index: int, draft: _Draft) -> Launch:
             Rule(rule, rule, draft.sections.get(rule, ""), tuple(found))
             for rule, found in draft.rules.items()
         ),
-        nvtx=(),
+        nvtx=nvtx_of(identity),
         call_stack=(),
         source_reference=None,
         sections=exported_layout(draft.rows),
@@ -204,12 +218,12 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
         key = tuple(identity.get(k, "") for k in _LAUNCH_KEY)
         draft = drafts.setdefault(key, _Draft(identity))
         if metric := cell(row, column["Metric Name"]):
-            unit, value = normal_unit(cell(row, unit_column), to_value(cell(row, value_column), locale))
+            read = _metric(metric, cell(row, unit_column), cell(row, value_column), locale)
             section = cell(row, column.get("Section Name"))
             # One label may stand in two sections ("Memory Throughput" in % and in byte/s).
             taken = metric in draft.metrics and "__" not in metric
             label = f"{section}: {metric}" if taken else metric
-            made = add_labelled(draft.metrics, label, section, metric, unit, value)
+            made = add_labelled(draft.metrics, label, section, metric, read.unit, read.value, read.instances)
             draft.rows.append((section, metric, made.name))
             if summary:
                 for part in ("Minimum", "Maximum"):
@@ -234,7 +248,11 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
 
 
 def _raw(header: list[str], rows: list[list[str]], problems: list[str]) -> list[_Draft]:
-    metrics = [(i, name) for i, name in enumerate(header) if name not in _ID_COLUMNS]
+    metrics = [
+        (i, name)
+        for i, name in enumerate(header)
+        if name not in _ID_COLUMNS and not name.startswith(NVTX_COLUMNS)
+    ]
     if not metrics:
         problems.append("the CSV has neither a column Metric Name nor one for each metric")
         return []
@@ -252,8 +270,7 @@ def _raw(header: list[str], rows: list[list[str]], problems: list[str]) -> list[
         draft = _Draft(_identity(header, row))
         for i, name in metrics:
             if i < len(row):
-                unit, value = normal_unit(units[i], to_value(row[i], locale))
-                draft.metrics[name] = Metric(name, value, unit)
+                draft.metrics[name] = _metric(name, units[i], row[i], locale)
         drafts.append(draft)
     return drafts
 
@@ -264,4 +281,4 @@ def _cells(
     for row in rows:
         for i, _ in metrics:
             if i < len(row):
-                yield row[i].strip(), units[i] == "%"
+                yield row[i].strip().split(" (", 1)[0], units[i] == "%"

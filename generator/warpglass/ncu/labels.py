@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
 from warpglass.ncu.layout import Cell, SectionLayout
-from warpglass.ncu.model import Metric, Value
+from warpglass.ncu.model import Instance, Metric, Value
 from warpglass.ncu.units import unit_of
 
 __all__ = ["add_labelled", "exported_layout", "metric_of"]
@@ -26,11 +26,17 @@ def metric_of(section: str, label: str) -> str | None:
 
 
 def add_labelled(
-    metrics: dict[str, Metric], key: str, section: str, label: str, unit: str, value: Value
+    metrics: dict[str, Metric],
+    key: str,
+    section: str,
+    label: str,
+    unit: str,
+    value: Value,
+    instances: Sequence[Instance] = (),
 ) -> Metric:
     """Add a labelled value under ``key``; known labels carry the metric's own name and stand under it too."""
     name = label if "__" in label else metric_of(section, label)
-    made = Metric(name or key, value, unit or unit_of(name or ""))
+    made = Metric(name or key, value, unit or unit_of(name or ""), instances)
     metrics[key] = made
     if name is not None:
         metrics[name] = made
