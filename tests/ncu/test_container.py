@@ -108,6 +108,36 @@ def test_zstd_reports_are_read() -> None:
     assert len(ncu.parse(packed).launches) == 2
 
 
+@pytest.mark.parametrize("way", ["zstd", "gzip"])
+def test_compressed_reports_of_several_frames_and_cut_ones(way: str) -> None:
+    whole = small_report()
+    if way == "zstd":
+        compress = pytest.importorskip("zstandard").ZstdCompressor().compress
+    else:
+        compress = gzip.compress
+    half = len(whole) // 2
+    frames = compress(whole[:half]) + compress(whole[half:])
+    assert len(ncu.parse(frames).launches) == 2
+    assert ncu.parse(frames).problems == ()
+    # The first frame and a part of the second: what is whole is kept, and the cut is told as such.
+    cut = ncu.parse(frames[:-4])
+    assert cut.problems == ("the compressed data ends early or is broken: what follows is missing",)
+    behind = ncu.parse(frames + b"something else")
+    assert (len(behind.launches), behind.problems) == (2, cut.problems)
+    with pytest.raises(FormatError, match="compressed report is broken"):
+        ncu.parse(frames[:4] + b"\xff" * 40)
+
+
+def test_the_densest_zstd_data_is_bounded() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    from warpglass.ncu.container import read_container
+
+    bomb = zstandard.ZstdCompressor().compress(b"NVR\0" + bytes(256 << 20))
+    assert len(bomb) < 1 << 16
+    with pytest.raises(FormatError, match="expands beyond 1 MiB"):
+        read_container(bomb, "bomb.ncu-repz", limit=1 << 20)
+
+
 @pytest.mark.skipif(not REPORTS.is_dir(), reason="needs ../shared/inputs/ncu")
 def test_real_reports_are_read_whole() -> None:
     launches = {}

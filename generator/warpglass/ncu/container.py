@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -22,6 +23,8 @@ MAGIC = b"NVR\0"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 #: Real headers are a few hundred kilobytes; anything beyond this is a broken or hostile length.
 _MAX_HEADER = 64 << 20
+#: Bytes of compressed data that are expanded at a time.
+_PIECE = 1024
 #: Entries a block may claim; the largest report seen holds 154 results.
 _MAX_ENTRIES = 1_000_000
 
@@ -82,8 +85,31 @@ def _entries(data: memoryview, offset: int, kind: str, count: int) -> Iterator[t
         offset = after
 
 
-def _unpack(content: bytes, name: str, limit: int) -> bytes:
-    """Content of a compressed report (``.ncu-repz``), at most ``limit`` bytes of it."""
+def _frames(
+    content: bytes, make: Callable[[], Any], broken: type[Exception], limit: int
+) -> tuple[bytearray, bool]:
+    """(expanded content, whole): one frame behind the other, and not much more than ``limit`` bytes of them.
+
+    Little is handed over at a time: a kilobyte of the densest data expands to some tens of megabytes.
+    Raises ``broken`` where nothing can be expanded; what stands behind a good part is only left out.
+    """
+    out, at, worker = bytearray(), 0, make()
+    while at < len(content) and len(out) <= limit:
+        if worker.eof:
+            worker = make()
+        piece = content[at : at + _PIECE]
+        try:
+            out += worker.decompress(piece)
+        except broken:
+            if not out:
+                raise
+            return out, False
+        at += len(piece) - len(worker.unused_data)
+    return out, bool(worker.eof)
+
+
+def _unpack(content: bytes, name: str, limit: int) -> tuple[bytes | bytearray, str | None]:
+    """Content of a compressed report (``.ncu-repz``), at most ``limit`` bytes of it, and what it lacks."""
     if content[:4] == _ZSTD_MAGIC:
         try:
             import zstandard
@@ -93,21 +119,19 @@ def _unpack(content: bytes, name: str, limit: int) -> bytes:
                 file=name,
                 hint="pip install 'warpglass[ncu]', or decompress it with zstd -d",
             ) from None
-        reader = zstandard.ZstdDecompressor(max_window_size=128 << 20).stream_reader(content)
-        try:
-            out = reader.read(limit + 1)
-        except zstandard.ZstdError as error:
-            raise FormatError(f"the compressed report is broken: {error}", file=name) from None
+        broken: type[Exception] = zstandard.ZstdError
+        make: Callable[[], Any] = zstandard.ZstdDecompressor(max_window_size=128 << 20).decompressobj
     elif content[:2] == b"\x1f\x8b":
-        try:
-            out = zlib.decompressobj(31).decompress(content, limit + 1)
-        except zlib.error as error:
-            raise FormatError(f"the compressed report is broken: {error}", file=name) from None
+        broken, make = zlib.error, partial(zlib.decompressobj, 31)
     else:
-        return content
+        return content, None
+    try:
+        out, whole = _frames(content, make, broken, limit)
+    except broken as error:
+        raise FormatError(f"the compressed report is broken: {error}", file=name) from None
     if len(out) > limit:
         raise FormatError(f"the report expands beyond {limit >> 20} MiB", file=name)
-    return bytes(out)
+    return out, None if whole else "the compressed data ends early or is broken"
 
 
 def read_container(content: bytes, name: str = "<bytes>", *, limit: int = 2 << 30) -> Container:
@@ -116,7 +140,8 @@ def read_container(content: bytes, name: str = "<bytes>", *, limit: int = 2 << 3
     Raises :class:`FormatError` where nothing of the file is a report; a cut or broken rest is told in
     :attr:`Container.problem`, with everything before it kept.
     """
-    data = memoryview(_unpack(content, name, limit))
+    plain, lacks = _unpack(content, name, limit)
+    data = memoryview(plain)
     if bytes(data[:4]) != MAGIC:
         raise FormatError("this is no Nsight Compute report: it does not start with NVR", file=name, offset=0)
     try:
@@ -150,4 +175,6 @@ def read_container(content: bytes, name: str = "<bytes>", *, limit: int = 2 << 3
                 offset = payload_end
     except _Cut as cut:
         out.problem = str(cut)
+    if lacks is not None:
+        out.problem = lacks
     return out
