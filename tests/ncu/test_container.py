@@ -122,6 +122,8 @@ def test_compressed_reports_of_several_frames_and_cut_ones(way: str) -> None:
     # The first frame and a part of the second: what is whole is kept, and the cut is told as such.
     cut = ncu.parse(frames[:-4])
     assert cut.problems == ("the compressed data ends early or is broken: what follows is missing",)
+    with pytest.raises(FormatError, match="ends early or is broken, before the report within it begins"):
+        ncu.parse(frames[:12])
     behind = ncu.parse(frames + b"something else")
     assert (len(behind.launches), behind.problems) == (2, cut.problems)
     with pytest.raises(FormatError, match="compressed report is broken"):

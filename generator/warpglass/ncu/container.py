@@ -142,6 +142,8 @@ def read_container(content: bytes, name: str = "<bytes>", *, limit: int = 2 << 3
     """
     plain, lacks = _unpack(content, name, limit)
     data = memoryview(plain)
+    if lacks is not None and len(data) < len(MAGIC):
+        raise FormatError(f"{lacks}, before the report within it begins", file=name)
     if bytes(data[:4]) != MAGIC:
         raise FormatError("this is no Nsight Compute report: it does not start with NVR", file=name, offset=0)
     try:
