@@ -20,6 +20,7 @@ from warpglass.report.measured_view import scaled
 from warpglass.report.measured_words import failed_rules, ranked_rules
 from warpglass.report.model import Report
 from warpglass.report.pack import pack_page, pack_report, unpack_page
+from warpglass.report.sections.profile import _moment
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
 SECRETS = ("secret-host", "secret-user", "secret-token", "secret-option", "secret-uuid", "/home/")
@@ -71,6 +72,13 @@ def test_private_things_stay_out_unless_asked_for(tmp_path: Path) -> None:
     told = made(tmp_path, with_session=True).to_json()
     for secret in ("secret-host", "secret-user", "secret-token", "secret-option", "secret-uuid"):
         assert secret in told
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1_723_942_876, "2024-08-18 01:01:16 UTC"), (2**62, str(2**62)), ("x", "x")]
+)
+def test_the_session_says_when(seconds: object, text: str) -> None:
+    assert _moment(seconds) == text
 
 
 def test_no_source_keeps_imported_text_out(tmp_path: Path) -> None:

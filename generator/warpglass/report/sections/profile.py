@@ -6,6 +6,7 @@ Launches beyond the first few are packed in the page and unpacked when they are 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from warpglass.report import view
@@ -48,8 +49,20 @@ def _file(file: Json) -> dict[str, Any]:
         "problems": file["problems"],
         "versions": sorted((file.get("versions") or {}).items()),
         "devices": file.get("devices") or [],
-        "session": [(key.replace("_", " "), str(value)) for key, value in sorted(session.items()) if value],
+        "session": [
+            (key.replace("_", " "), _moment(value) if key == "created" else str(value))
+            for key, value in sorted(session.items())
+            if value
+        ],
     }
+
+
+def _moment(seconds: Any) -> str:
+    """Seconds since 1970 as a date; what no calendar holds stays a number."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
 
 
 def _group(report: Json, index: int, launch: Json, lazy: bool) -> dict[str, Any]:
