@@ -8,13 +8,11 @@ from warpglass.analysis.advice_atomics import ATOMIC_RULES
 from warpglass.analysis.advice_compute import COMPUTE_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
 from warpglass.analysis.advice_memory import MEMORY_RULES
-from warpglass.analysis.advice_model import Advice, Case
+from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case
 from warpglass.analysis.advice_reuse import REUSE_RULES
 
 __all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
 
-#: Advice that promises less than this at best is not given.
-LEAST_GAIN = 1.04
 #: Said whatever it gains: the repair costs nothing, or nothing else is worth a word before it.
 _FREE = frozenset({"alignment", "launch-too-small"})
 #: Advice that another makes pointless or says already: what is copied asynchronously is in flight, an

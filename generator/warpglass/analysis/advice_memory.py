@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from warpglass.analysis.access import AccessRow
-from warpglass.analysis.advice_model import Advice, Case, make
+from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case, make
 from warpglass.analysis.occupancy_view import stage_costs
 from warpglass.analysis.padding import find_remedy, requests_of
 from warpglass.machine.result import AccessSample
@@ -189,18 +189,26 @@ def _how(case: Case, row: AccessRow) -> str:
 def padding(case: Case) -> Iterator[Advice]:
     """Bank conflicts, with the padding or swizzle that removes them."""
     shared = [
-        row for row in case.rows if row.wavefronts and row.space == "shared" and row.operation != "atomic"
+        row
+        for row in case.rows
+        # An asynchronous copy reads device memory and writes shared memory: its conflicts are those of a store.
+        if row.wavefronts
+        and row.operation != "atomic"
+        and (row.space == "shared" or row.operation == "async")
     ]
     bad = [row for row in shared if (row.conflicts or 0) > 0.05 * (row.wavefronts_ideal or 1)]
     if not bad:
         return
     waves, ideal = sum(r.wavefronts or 0 for r in bad), sum(r.wavefronts_ideal or 0 for r in bad)
     excess = waves - ideal
-    layouts = requests_of(case.subject.result, shared)
-    remedy = find_remedy(layouts)
     worst = sorted(bad, key=lambda r: -(r.conflicts or 0))
     after = {"shared": case.model.cycles.get("shared", 0.0) * (1 - excess / max(1, case.count("wavefronts")))}
     after |= _latency_without(case, {r.pc: (r.conflicts or 0) / r.requests for r in bad})
+    gain = case.model.gain(**after)
+    if gain[1] < LEAST_GAIN:
+        return  # nobody is told: no remedy is searched
+    layouts = requests_of(case.subject.result, shared)
+    remedy = find_remedy(layouts)
     text = (
         f"{waves / sum(r.requests for r in bad):.3g} wavefronts a request where "
         f"{ideal / sum(r.requests for r in bad):.3g} would do ({excess:,} bank conflicts). "
@@ -225,7 +233,7 @@ def padding(case: Case) -> Iterator[Advice]:
         "Pad or swizzle the shared array",
         text,
         "memory",
-        case.model.gain(**after),
+        gain,
         pcs=tuple(r.pc for r in worst[:6]),
         conflicts=conflicts,
         confirm="l1tex__data_bank_conflicts_pipe_lsu falls to 0",

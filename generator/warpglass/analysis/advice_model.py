@@ -15,9 +15,11 @@ from warpglass.analysis.sass_loops import LoopView
 from warpglass.analysis.stalls import Tightening
 from warpglass.analysis.subject import Subject
 
-__all__ = ["Advice", "Case", "make"]
+__all__ = ["LEAST_GAIN", "Advice", "Case", "make"]
 
 Gain = tuple[float, float]
+#: Advice that promises less than this at best is not given.
+LEAST_GAIN = 1.04
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,17 @@ def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
     left = budget // 2
     for traces in turns:
         held = [one["accesses"] for one in traces if one.get("accesses")]
-        left = _share(left, [(_size(one, ("data",)), partial(_cut_data, one)) for one in held])
+        left = _share(left, [(_cost(one, ("data",), budget), partial(_cut_data, one)) for one in held])
     left += budget - budget // 2
     for traces in turns:
         kept = [one for one in traces if one.get("values")]
-        left = _share(left, [(packed_size(one["values"]), partial(_cut, one, one["values"])) for one in kept])
+        sized = [(_cost(one["values"], _COLUMNS, budget), one) for one in kept]
+        left = _share(left, [(size, partial(_cut, one, one["values"])) for size, one in sized])
+
+
+def _cost(values: Mapping[str, Any], names: Sequence[str], budget: int) -> int:
+    """What columns cost; of nothing to spend (no page is wanted) any cost is too much and none is worked out."""
+    return _size(values, names) if budget > 0 else 1
 
 
 def _share(left: int, held: list[tuple[int, Callable[[int], int]]]) -> int:
@@ -79,6 +85,8 @@ def _cut_data(accesses: Columns, share: int) -> int:
     count, size = len(kept), 0
     if np.any(np.diff(offset[kept]) < 0):
         count = 0  # not in the order of the steps: cannot be cut anywhere
+    if share <= 0:
+        count = 0
     for _ in range(2 * _TRIES):
         end = int(offset[kept[count]]) if count < len(kept) else len(whole)
         data = whole[: end if count else 0].tolist()
@@ -99,7 +107,7 @@ def _cut(trace: Mapping[str, Any], values: MutableMapping[str, Any], share: int)
     low, high, best = 0, len(warps), 0
     size = 0
     for _ in range(_TRIES):
-        if high - low <= 1:
+        if high - low <= 1 or share <= 0:
             break
         # Warps of one kernel cost about the same: the first guess is seldom far off.
         middle = (low + high) // 2
@@ -113,7 +121,7 @@ def _cut(trace: Mapping[str, Any], values: MutableMapping[str, Any], share: int)
     if best:
         return size
     mine = np.flatnonzero(warp_of == warps[0]) if warps else np.zeros(0, np.int64)
-    count = len(mine)
+    count = len(mine) if share > 0 else 0
     for _ in range(2 * _TRIES):
         chosen = np.zeros(len(warp_of), np.bool_)
         chosen[mine[:count]] = True
