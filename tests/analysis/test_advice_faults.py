@@ -73,6 +73,16 @@ FAULTS = (
         fixed={**SHAPE, "grid": (1728, 1, 1)},
     ),
     Fault(
+        "one_block_an_sm",
+        "launch",
+        "launch-too-small",
+        (108, 1, 1),
+        (128, 1, 1),
+        ("n=64",),
+        kernel="shape",
+        fixed={**SHAPE, "grid": (1728, 1, 1), "args": ("n=4",)},
+    ),
+    Fault(
         "one_warp_blocks",
         "launch",
         "small-blocks",

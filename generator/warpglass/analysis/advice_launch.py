@@ -41,6 +41,37 @@ def small(case: Case) -> Iterator[Advice]:
     )
 
 
+def sparse(case: Case) -> Iterator[Advice]:
+    """Every SM has a block, but few of those that fit, and a loop's waits for memory decide."""
+    view, model, hot = case.occupancy, case.model, case.hot
+    if view is None or view.waves is None or view.waves.idle_sms or view.waves.waves > 0.5:
+        return
+    chain, trips = model.chain, (hot.trips if hot is not None else None) or 1.0
+    if model.top != "latency" or chain is None or not chain.cycles or trips < 2:
+        return
+    if chain.parts["memory"] < 0.5 * chain.cycles:
+        return  # a chain of operations does not spread over more threads
+    w = view.waves
+    share = max(w.waves, 1 / trips)
+    held = -(-w.blocks // case.subject.sms)
+    yield make(
+        case,
+        "launch-too-small",
+        "Launch more blocks",
+        f"{w.blocks} blocks on {case.subject.sms} SMs: {held} of the {view.found.blocks} that fit on each, "
+        f"{held * case.subject.launch.warps_per_block} of {view.found.max_warps} warps, and each warp goes "
+        f"{trips:,.3g} times through its loop. {w.slots:,} blocks are one wave: a loop with a stride of the "
+        "grid takes any number.",
+        "occupancy",
+        model.gain(latency=model.cycles["latency"] * share),
+        lines=(hot.line,) if hot is not None and hot.line else (),
+        evidence="static",
+        conflicts=("what each block does before and after its loop is done by more blocks",),
+        confirm="sm__warps_active rises, long-scoreboard stalls hide each other",
+        derivation="the iterations of the loop spread over the blocks that fit",
+    )
+
+
 def tail(case: Case) -> Iterator[Advice]:
     """A last wave that is nearly empty."""
     view = case.occupancy
@@ -324,4 +355,4 @@ def latency(case: Case) -> Iterator[Advice]:
     )
 
 
-LAUNCH_RULES = (small, tail, resources, blocks, partial, divergence, barriers, latency)
+LAUNCH_RULES = (small, sparse, tail, resources, blocks, partial, divergence, barriers, latency)

@@ -191,7 +191,7 @@ def padding(case: Case) -> Iterator[Advice]:
     shared = [
         row
         for row in case.rows
-        # An asynchronous copy reads device memory and writes shared memory: its conflicts are those of a store.
+        # An asynchronous copy writes shared memory: its conflicts are those of a store.
         if row.wavefronts
         and row.operation != "atomic"
         and (row.space == "shared" or row.operation == "async")

@@ -61,7 +61,7 @@ def fit_values(launches: Sequence[Mapping[str, Any]], budget: int) -> None:
 
 
 def _cost(values: Mapping[str, Any], names: Sequence[str], budget: int) -> int:
-    """What columns cost; of nothing to spend (no page is wanted) any cost is too much and none is worked out."""
+    """What columns cost; where there is nothing to spend any cost is too much, and none is worked out."""
     return _size(values, names) if budget > 0 else 1
 
 
