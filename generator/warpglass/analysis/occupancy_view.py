@@ -9,6 +9,7 @@ from warpglass.analysis.latency import latencies
 from warpglass.analysis.occupancy import Cliff, Occupancy, Resources, nearest_cliffs, occupancy
 from warpglass.analysis.resources import Model
 from warpglass.analysis.sass_loops import LoopView
+from warpglass.analysis.stage import Stages, find_stages
 from warpglass.analysis.subject import Subject
 from warpglass.gpu import Arch, GpuModel
 
@@ -81,6 +82,7 @@ class OccupancyView:
     sufficiency: Sufficiency | None
     curves: tuple[Curve, ...]
     limiters: tuple[str, ...]
+    stages: Stages | None = None
 
 
 def waves(blocks: int, sms: int, resident: int) -> Waves:
@@ -211,4 +213,5 @@ def view(subject: Subject, model: Model, loops: tuple[LoopView, ...]) -> Occupan
         enough,
         curves(subject.arch, ask),
         _named(found, wave),
+        find_stages(subject),
     )

@@ -212,10 +212,18 @@ def _occupancy(seen: OccupancyView | None, arch: Arch | None, grid_given: bool) 
     blocks.append(words("\n".join(f"- {one}" for one in said)))
     total = ask.static_shared + ask.dynamic_shared
     if total:
-        rows = [(stages, size, count) for stages, size, count in stage_costs(arch, ask, total)]
+        known = seen.stages
+        rows = [
+            (stages, size, count)
+            for stages, size, count in stage_costs(arch, ask, known.tile if known is not None else total)
+        ]
         blocks.append(
             table(
-                "What each further stage of the present shared bytes would cost",
+                "What each further stage of the present shared bytes would cost"
+                if known is None
+                else f"What each further stage of {known.tile:,} bytes would cost: a turn of the loop fills "
+                f"{known.filled:,} of {total:,} bytes, {known.number} "
+                f"stage{'s' if known.number != 1 else ''} now",
                 ("further stages", "bytes a block", "blocks an SM"),
                 rows,
                 "static",

@@ -1,4 +1,4 @@
-// Matrix products in doubles and in bytes: on the scalar pipes, and on the tensor cores.
+// Doubles and bytes: matrix products on the scalar pipes and on the tensor cores, a function by accident.
 
 template <typename Value, typename Sum, typename Step>
 __device__ void product(const Value* a, const Value* b, Sum* c, int n, Step step) {
@@ -53,4 +53,15 @@ __global__ void packed_bytes_fixed(const int* a, const int* b, int* c, int n) {
         asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                      : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]) : "r"(ra), "r"(rc), "r"(rb));
     for (int j = 0; j < 4; j++) c[warp * 128 + j * 32 + lane] = d[j];
+}
+
+// A function of doubles between floats.
+__global__ void function_fault(const float* in, float* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = 0.5 * in[i] * (1.0 + tanh(0.7978845608 * in[i]));
+}
+
+__global__ void function_fixed(const float* in, float* out) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = 0.5f * in[i] * (1.0f + tanhf(0.7978845608f * in[i]));
 }
