@@ -100,6 +100,7 @@ export const CODE_HEAT = [
 /** Columns that only a profiler fills. @type {Array<{id: HeatColumn, label: string, help: string}>} */
 const CODE_HEAT_MEASURED = [
   { id: 'samples', label: 'samples', help: 'samples of warps at the instruction' },
+  { id: 'samples_not_issued', label: 'samples, not issued', help: 'samples of warps at the instruction while their scheduler issued nothing' },
   { id: 'sectors_excess', label: 'sectors, excess', help: '32-byte sectors beyond what the bytes need' },
   { id: 'wavefronts_excess', label: 'wavefronts, excess', help: 'shared-memory wavefronts beyond the ideal' },
 ];

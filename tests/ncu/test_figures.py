@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from warpglass.ncu.memory_chart import MEMORY_CHART
+from warpglass.report import view
 from warpglass.report.hot_spots import hot_spots
 from warpglass.report.measured_curves import measured_curve_svg
 from warpglass.report.measured_view import Measured
@@ -55,6 +56,25 @@ def test_the_memory_chart_draws_what_was_used() -> None:
     assert "read: 5,000, 63 of peak (dram__bytes_read.sum)" in svg
 
 
+def test_long_counts_of_the_memory_chart_are_short() -> None:
+    named = next(name for what, name in MEMORY_CHART if what == "shared-smem")
+    metric = named[0][1].split("|")[0]
+    svg = str(memory_chart_svg(links({metric: 1_234_567_890, "smsp__inst_executed_op_shared_ld.sum": 5})))
+    assert ">1.23G<" in svg
+    assert "1,234,567,890 wavefronts" in svg  # the title has every digit
+
+
+def test_places_of_listings_are_short() -> None:
+    sources = [
+        {"id": 0, "name": "a.ncu-rep.sass", "language": "sass", "own": False},
+        {"id": 1, "name": "mine.sass", "language": "sass", "own": True},
+        {"id": 2, "name": "a.cu", "language": "cuda", "own": False},
+    ]
+    assert [view.line_place({"sources": sources}, i, 7) for i in range(3)] == [
+        "SASS:7", "mine.sass:7", "a.cu:7",
+    ]  # fmt: skip
+
+
 def test_a_memory_chart_of_little_is_drawn() -> None:
     svg = str(memory_chart_svg(links({"lts__t_sector_hit_rate.pct": 12})))
     assert "hit rate 12" in svg
@@ -85,6 +105,11 @@ def test_hot_spots_link_to_instructions() -> None:
     rows = hot_spots(report, 0, launch, ["group:smsp__pcsamp_warp_stall_reasons"])
     assert [(r["offset"], r["opcode"], r["place"], r["percent"]) for r in rows] == [
         ("0x0010", "B", "a.cu:7", "75.0 %"), ("0x0000", "A", "", "25.0 %"),
+    ]  # fmt: skip
+    launch["measured"]["code"]["profile"]["samples_not_issued"] = [4, None, 1]  # type: ignore[index]
+    idle = hot_spots(report, 0, launch, ["group:smsp__pcsamp_warp_stall_reasons_not_issued"])
+    assert [(r["offset"], r["text"], r["percent"]) for r in idle] == [
+        ("0x0000", "4", "80.0 %"), ("0x0020", "1", "20.0 %"),
     ]  # fmt: skip
     assert hot_spots(report, 0, launch, ["inst_executed"]) == []
     assert hot_spots(report, 0, launch, ["something_else"]) == []

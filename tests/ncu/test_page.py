@@ -284,7 +284,12 @@ def test_a_report_without_a_launch_says_why(tmp_path: Path) -> None:
 def test_a_real_report_links_to_its_source() -> None:
     data = make_report([REAL / "adamw-sm86-2024.3.ncu-rep"]).data
     measured = data["launches"][0]["measured"]
-    assert sum(v or 0 for v in measured["code"]["profile"]["samples"]) == 3629
+    profile = measured["code"]["profile"]
+    assert sum(v or 0 for v in profile["samples"]) == 3629
+    idle = [m.value for m in ncu.load(REAL / "adamw-sm86-2024.3.ncu-rep").launches[0].matching(
+        "^smsp__pcsamp_warps_issue_stalled_.*_not_issued$"
+    )]  # fmt: skip
+    assert sum(v or 0 for v in profile["samples_not_issued"]) == sum(idle) > 1000  # type: ignore[arg-type]
     (source,) = [s for s in data["sources"] if s["name"] == "adamw.cu"]
     assert "adamw_kernel2" in source["text"]
     hot = next(m for rule in measured["rules"] for m in rule["markers"] if m["source"] == source["id"])

@@ -19,6 +19,12 @@ _COLUMN = {
     "inst_executed": "warp_executed",
     "thread_inst_executed": "thread_executed",
     "group:smsp__pcsamp_warp_stall_reasons": "samples",
+    "group:smsp__pcsamp_warp_stall_reasons_not_issued": "samples_not_issued",
+    "smsp__pcsamp_sample_count": "samples",
+    "memory_l2_theoretical_sectors_global": "sectors",
+    "derived__memory_l2_theoretical_sectors_global_excessive": "sectors_excess",
+    "memory_l1_wavefronts_shared": "wavefronts",
+    "derived__memory_l1_wavefronts_shared_excessive": "wavefronts_excess",
 }
 
 
@@ -44,7 +50,7 @@ def hot_spots(report: Json, index: int, launch: Json, metrics: Sequence[str]) ->
             "percent": f"{100 * values[pc] / total:.1f} %",
             "share": 100 * values[pc] / values[top[0]],
             "place": (
-                f"{view.source_name(report, rows['source'][pc])}:{rows['source_line'][pc]}"
+                view.line_place(report, rows["source"][pc], rows["source_line"][pc])
                 if rows["source"][pc] is not None and rows["source_line"][pc]
                 else ""
             ),
@@ -87,7 +93,7 @@ def hot_lines(report: Json, index: int, launch: Json) -> list[dict[str, Any]]:
         out.append(
             {
                 "href": view.fragment(index, line=(row["source"], row["line"])),
-                "place": f"{view.source_name(report, row['source'])}:{row['line']}",
+                "place": view.line_place(report, row["source"], row["line"]),
                 "key": f"line:{'sass' if bare else view.source_name(report, row['source'])}:{row['line']}",
                 "number": row["samples"],
                 "text": view.num(row["samples"]),

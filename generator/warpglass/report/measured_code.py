@@ -40,8 +40,19 @@ _ANALYSED = (
     ("branch_divergent", ("smsp__branch_targets_threads_divergent",)),
 )
 _STALL = "smsp__pcsamp_warps_issue_stalled_"
+#: Samples of cycles in which the warp's scheduler issued nothing.
+_NOT_ISSUED = "_not_issued"
 #: What the pane's heat can show for a profiled launch.
-HEAT = ("executions", "samples", "sectors", "sectors_excess", "wavefronts", "wavefronts_excess", "divergence")
+HEAT = (
+    "executions",
+    "samples",
+    "samples_not_issued",
+    "sectors",
+    "sectors_excess",
+    "wavefronts",
+    "wavefronts_excess",
+    "divergence",
+)
 _INSTRUCTION_BYTES = 16
 
 
@@ -290,18 +301,21 @@ def _columns(code: _Code, table: PcTable | None) -> Columns:
     stalls = {
         name.removeprefix(_STALL): values
         for name, values in table.columns.items()
-        if name.startswith(_STALL) and not name.endswith("_not_issued")
+        if name.startswith(_STALL) and not name.endswith(_NOT_ISSUED)
     }
     for reason, values in sorted(stalls.items()):
         column = spread(values)
         if any(column):
             out[f"stall_{reason}"] = column
     if "samples" not in out and stalls:
-        reasons = [spread(values) for values in stalls.values()]
-        out["samples"] = [
-            None if all(c[i] is None for c in reasons) else sum(c[i] or 0 for c in reasons)
-            for i in range(len(code.offsets))
-        ]
+        out["samples"] = _sum([spread(values) for values in stalls.values()])
+    idle = [
+        spread(values)
+        for name, values in table.columns.items()
+        if name.startswith(_STALL) and name.endswith(_NOT_ISSUED)
+    ]
+    if idle:
+        out["samples_not_issued"] = _sum(idle)
     for kind in ("sectors", "wavefronts"):
         if kind in out and f"{kind}_ideal" in out:
             out[f"{kind}_excess"] = [
@@ -309,6 +323,12 @@ def _columns(code: _Code, table: PcTable | None) -> Columns:
                 for a, b in zip(out[kind], out[f"{kind}_ideal"], strict=True)
             ]
     return out
+
+
+def _sum(columns: Sequence[Sequence[float | int | None]]) -> list[float | int | None]:
+    """Rows added up; None where no column has the row."""
+    rows = zip(*columns, strict=True)
+    return [None if all(v is None for v in row) else sum(v or 0 for v in row) for row in rows]
 
 
 def _code_json(code: _Code) -> Json:

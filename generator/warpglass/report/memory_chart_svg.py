@@ -24,6 +24,8 @@ _COLUMNS = {
     "l2": (700, 104),
     "memory": (956, 120),
 }
+#: Width of a letter of the figure's text.
+_LETTER = 6.4
 #: A logical space is drawn where something used it; these two always.
 _ALWAYS = ("global", "shared")
 _SPACES = ("global", "local", "texture", "surface", "shared")
@@ -60,6 +62,15 @@ def _said(cell: Json) -> str:
     return f"{cell['text']} {unit}".strip()
 
 
+def _few(cell: Json) -> str:
+    """A count in few letters, without its word: ``29.5k``."""
+    number = float(cell["value"])
+    for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(number) >= size and cell["unit"] in ("", *_WORDS):
+            return f"{number / size:.3g}{letter}"
+    return str(cell["text"])
+
+
 def _level(peak: float | None) -> str:
     """Class of a link by its share of peak: the line's width tells it as well as its colour."""
     if peak is None:
@@ -71,6 +82,9 @@ def _arrow(start: float, end: float, y: float, cell: Json, peak: Json | None, *,
     """One direction of a link with its value above the line, and its share of peak behind that."""
     share = peak["value"] if peak is not None else None
     value, title = _said(cell), f"{cell['label']}: {_said(cell)}"
+    room = abs(end - start) - (42 if peak is not None and share is not None else 0)
+    if len(value) * _LETTER > room and isinstance(cell["value"], (int, float)):
+        value = _few(cell)  # the title has all digits
     if peak is not None and share is not None:
         value += f" · {share:.0f} %" if share >= 1 or not share else " · <1 %"
         title += f", {_said(peak)} of peak"

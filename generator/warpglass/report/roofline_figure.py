@@ -133,6 +133,12 @@ def roofline_table(rows: Sequence[RoofRow], axes: Sequence[str], key: str) -> li
     ]
 
 
+def _power(power: int) -> str:
+    """A power of ten in few letters: 0.01, 100, 10k, 1M."""
+    size, letter = next(((s, n) for s, n in ((9, "G"), (6, "M"), (3, "k")) if power >= s), (0, ""))
+    return f"{10.0 ** (power - size):g}{letter}"
+
+
 class _Axes:
     """Both axes, logarithmic: operations a byte across, operations a second up."""
 
@@ -162,9 +168,10 @@ class _Axes:
         parts = []
         for power in range(self.x0, self.x1 + 1, across):
             px = self.x(10.0**power)
+            anchor = "end" if px > end - 14 else "middle"  # a long number would leave the figure
             parts.append(
                 f'<line class="gridline" x1="{px}" x2="{px}" y1="{self.top}" y2="{foot}"/>'
-                f'<text class="t" x="{px}" y="{foot + 15}" text-anchor="middle">{10.0**power:g}</text>'
+                f'<text class="t" x="{px}" y="{foot + 15}" text-anchor="{anchor}">{_power(power)}</text>'
             )
         for power in range(self.y0, self.y1 + 1, up):
             py = self.y(10.0**power)

@@ -158,6 +158,14 @@ def source_name(report: Json, source: Any) -> str:
     return "" if source is None else str(source)
 
 
+def line_place(report: Json, source: Any, line: Any) -> str:
+    """``file.cu:12``; a listing of a profiler's report, whose name is the report's, is ``SASS:12``."""
+    for entry in report.get("sources") or []:
+        if entry.get("id") == source and entry.get("language") == "sass" and not entry.get("own"):
+            return f"SASS:{line}"
+    return f"{source_name(report, source)}:{line}"
+
+
 def fragment(
     launch: int,
     *,

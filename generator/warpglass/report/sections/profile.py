@@ -105,16 +105,15 @@ def _draw(report: Json, index: int, launch: Json, block: dict[str, Any]) -> None
 
 
 def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
-    places = []
-    for marker in rule["markers"][:12]:
+    places: dict[str, dict[str, str]] = {}
+    for marker in rule["markers"][:24]:
         if marker["source"] is not None and marker["line"]:
-            places.append(
-                {
-                    "href": view.fragment(index, line=(marker["source"], marker["line"])),
-                    "text": f"{view.source_name(report, marker['source'])}:{marker['line']}",
-                    "message": marker["message"],
-                }
-            )
+            href = view.fragment(index, line=(marker["source"], marker["line"]))
+            text = view.line_place(report, marker["source"], marker["line"])
+            # Several messages of a rule may point at one line: one link says them all.
+            found = places.setdefault(href, {"href": href, "text": text, "message": ""})
+            if marker["message"] and marker["message"] not in found["message"]:
+                found["message"] = f"{found['message']}; {marker['message']}".removeprefix("; ")[:800]
     severity = {"error": "critical", "warning": "warning", "optimization": "warning"}.get(
         rule["severity"], "info"
     )
@@ -125,7 +124,7 @@ def _rule(report: Json, index: int, rule: Json) -> dict[str, Any]:
         "number": rule["speedup"],
         "gain": None if rule["speedup"] is None else f"{rule['speedup']:.1f} %",
         "scope": rule["scope"] or "",
-        "places": places,
+        "places": list(places.values())[:12],
         "focus": [f"{name} = {view.num(value)}" for name, value, _ in rule["focus"] if value is not None],
     }
 
