@@ -16,6 +16,7 @@ from warpglass.ncu.names import split_name
 from warpglass.ncu.rollup import aggregate, how, repeated
 from warpglass.ncu.roofline import roofline
 from warpglass.ncu.timeline import plain_name, series
+from warpglass.report.measured_figures import figures
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
 real = pytest.mark.skipif(not REAL.is_dir(), reason="no ../shared/inputs/ncu")
@@ -159,3 +160,35 @@ def test_the_common_metrics_of_real_reports_are_described() -> None:
     known = {base for base in bases if describe(base)}
     assert len(known) >= 300
     assert len(known) / len(bases) > 0.9
+
+
+def test_links_and_nodes_have_a_row_each() -> None:
+    w = Writer()
+    each: dict[str, dict[object, object]] = {
+        "nvlink__dev0Id": {0: 0, 1: 0},
+        "nvlink__dev1Id": {0: 1, 1: 2},
+        "nvlink__bandwidth": {0: 5e10, 1: 25e9},
+        "nvlink__peer_access": {0: 1, 1: 0},
+        "numa__dev_display_name_all": {0: "A100"},
+        "numa__id_cpu": {0: "3"},
+    }
+    metrics = [(name, 1, found) for name, found in each.items()]
+    result = w.result("k", [*metrics, ("nvltx__bytes.sum.per_second", 7e9, None)])
+    for name in ("nvlink_topology", "nvlink_properties", "nvlink_throughput", "numa_table"):
+        items = result.sections.add(identifier=name.encode(), order=1).body.add().items
+        getattr(items.add(), name).label = b"Any"
+    w.block(results=[result])
+    report = ncu.parse(w.out)
+    assert report.problems == ()
+    (launch,) = report
+    drawn = {table["title"]: table for table in figures(launch, layout(launch))["tables"]}
+    assert drawn["NVLink topology"]["rows"] == [[0, 1], [0, 2]]
+    assert drawn["NVLink properties"]["columns"] == [
+        ["Device", ""], ["Linked to", ""], ["Bandwidth", "byte/s"], ["Peer access", ""],
+    ]  # fmt: skip
+    assert drawn["NVLink properties"]["rows"] == [[0, 1, 50_000_000_000, "yes"], [0, 2, 25_000_000_000, "no"]]
+    assert drawn["NUMA nodes"]["rows"] == [["A100", "3"]]
+    grid = next(s for s in layout(launch) if s.id == "nvlink_throughput").blocks[0]
+    assert (grid.kind, grid.columns[3], grid.rows[1][1][3].metric) == (
+        "grid", "Bandwidth", "nvltx__bytes.sum.per_second",
+    )  # fmt: skip

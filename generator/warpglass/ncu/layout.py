@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from warpglass.ncu.link_tables import LINK_GRIDS, LINK_TABLES
 from warpglass.ncu.memory_chart import MEMORY_CHART
 from warpglass.ncu.memory_tables import MEMORY_TABLES
 from warpglass.ncu.model import Launch
@@ -49,8 +50,9 @@ class Block:
 
     ``kind`` is ``table``, ``bars``, ``grid``, ``roofline``, ``timeline``, ``curve`` (a metric over the keys
     of its instances: the first cell; the second, if any, is where the launch stands; ``columns`` names both
-    axes), ``hotspots`` (instructions with the most of its cell) or ``memory`` (the memory chart). ``rows``
-    holds lines of cells for a grid (with ``columns`` as heads), for a timeline and for a memory chart.
+    axes), ``hotspots`` (instructions with the most of its cell), ``memory`` (the memory chart) or ``links``
+    (a row for each instance of its cells' metrics). ``rows`` holds lines of cells for a grid (with
+    ``columns`` as heads), for a timeline and for a memory chart.
     """
 
     kind: str
@@ -174,9 +176,11 @@ def _curve(message: Any, cc: int | None) -> Block:
     return Block("curve", _text(message.label), cells, axes)
 
 
-def _memory_table(title: str) -> Block:
+def _named_table(title: str) -> Block:
     """One of the tables that a report names by label only."""
-    columns, rows = MEMORY_TABLES[title]
+    if title in LINK_TABLES:
+        return Block("links", title, tuple(Cell(head, metric) for head, metric in LINK_TABLES[title]))
+    columns, rows = LINK_GRIDS[title] if title in LINK_GRIDS else MEMORY_TABLES[title]
     return Block("grid", title, columns=columns, rows=tuple(
         (label, tuple(Cell(head, name) for head, name in zip(columns, names, strict=True)))
         for label, names in rows
@@ -187,7 +191,9 @@ def _memory_table(title: str) -> Block:
 _NAMED_TABLES = {
     "shared_table": "Shared memory", "first_level_table": "L1/TEX cache", "l1tex_table": "L1/TEX cache",
     "second_level_table": "L2 cache", "l2_table": "L2 cache", "dram_table": "Device memory",
-    "eviction_table": "L2 eviction policies",
+    "eviction_table": "L2 eviction policies", "nvlink_topology": "NVLink topology",
+    "nvlink_properties": "NVLink properties", "nvlink_throughput": "NVLink throughput",
+    "numa_table": "NUMA nodes",
 }  # fmt: skip
 
 
@@ -218,7 +224,7 @@ def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]
             out.append(Block("memory", "Memory chart", rows=tuple(
                 (label, tuple(Cell(what, name) for what, name in cells)) for label, cells in MEMORY_CHART
             )))  # fmt: skip
-        out += [_memory_table(title) for field, title in _NAMED_TABLES.items() if item.HasField(field)]
+        out += [_named_table(title) for field, title in _NAMED_TABLES.items() if item.HasField(field)]
     return out
 
 
@@ -228,7 +234,7 @@ def _section(message: Any, cc: int | None) -> SectionLayout:
     for body in message.body:
         blocks += _blocks(body.items, cc)
     if "MemoryWorkloadAnalysis_Tables" in identifier and not blocks:
-        blocks += [_memory_table(title) for title in MEMORY_TABLES]
+        blocks += [_named_table(title) for title in MEMORY_TABLES]
     return SectionLayout(
         id=identifier,
         title=_text(message.display_name) or identifier,

@@ -17,7 +17,7 @@ __all__ = ["unknown_parts"]
 _SEEN = frozenset(
     {
         ("BarChart", 3), ("BarChart", 4), ("BarChart", 6), ("BarChart", 7), ("BarChart", 8), ("BarChart", 9),
-        ("BodyItem", 108), ("BodyItem", 109), ("BodyItem", 110), ("BodyItem", 112), ("CallFrame", 3),
+        ("CallFrame", 3),
         ("CallStack", 2), ("Filter", 4), ("Filter", 5), ("Named", 2), ("Named", 3), ("Named", 5),
         ("NvtxRange", 2), ("NvtxState", 4), ("ProfileResult", 24), ("ProfileResult", 25),
         ("ProfileResult", 31), ("ProfileResult", 35), ("Section", 10), ("Section", 12),

@@ -15,12 +15,20 @@ from typing import Any
 from warpglass import gpu
 from warpglass.analysis.occupancy import Resources, occupancy
 from warpglass.inputs.demangle import demangled
-from warpglass.ncu.curve import curve
 from warpglass.ncu.describe import describe
 from warpglass.ncu.layout import Block, Cell, SectionLayout, compute_capability, layout
-from warpglass.ncu.model import Launch, Metric, NvtxPath, Report, Rule, Value
-from warpglass.ncu.roofline import roofline
-from warpglass.ncu.timeline import series
+from warpglass.ncu.model import Launch, NvtxPath, Report, Rule
+from warpglass.report.measured_figures import figures
+from warpglass.report.measured_text import (
+    MAX_NAME,
+    MAX_RANGES,
+    MAX_TEXT,
+    MOST_GAIN,
+    cut,
+    plain,
+    rule_text,
+    short_path,
+)  # fmt: skip
 
 __all__ = [
     "MeasuredFile",
@@ -34,48 +42,8 @@ __all__ = [
 
 Json = dict[str, Any]
 
-#: Names longer than this (template parameters in full) are cut in the page; the JSON too, to stay small.
-_MAX_NAME = 4000
-#: Letters of a label, a metric's name, a range; of a rule's or a section's text. Real ones are a third as
-#: long at most, and a browser lays out lines of a hundred thousand letters for minutes.
-_MAX_LABEL, _MAX_TEXT = 400, 12_000
-_MAX_RANGES = 64
-#: Percent; an estimate beyond it, below 0 or NaN is none.
-_MOST_GAIN = 10_000
-_ENDLESS = re.compile(r"\S{300}")
-_MARKUP = re.compile(r"@(?:section|url|metric|link|source)\s*:([^:@]*)(?::([^@]*))?@")
-#: An absolute path of any system in a text (a rule that fails tells where its file lies); folders may hold
-#: blanks. Addresses (``https://…``) and fractions are no paths.
-_PATH = re.compile(
-    r"""(?<![\w.:/\\-])(?:/|[A-Za-z]:[/\\])[^\s/\\:"'<>|]+[/\\]"""
-    r"""(?:[^\s/\\:"'<>|,]+(?: [^\s/\\:"'<>|,]+){0,4}[/\\]){0,64}([^\s/\\:"'<>|,]+)"""
-)
-_MAX_BARS = 40
 #: Metrics whose value identifies a machine or a moment.
 _PRIVATE = re.compile(r"uuid|pci_(?:bus|device|domain|sub)|profiler__timestamp", re.IGNORECASE)
-
-
-def _cut(text: str, most: int = _MAX_LABEL) -> str:
-    """The text, at most so many letters of it; a word without end gets gaps to break at."""
-    shown = text if len(text) <= most else f"{text[:most]}…"
-    return _ENDLESS.sub(r"\g<0> ", shown) if most > _MAX_LABEL else shown
-
-
-def rule_text(text: str) -> str:
-    """A rule's text without the profiler's link marks (``@section:Id:Label@`` is its label) and folders."""
-
-    def shown(match: re.Match[str]) -> str:
-        first, second = match[1], match[2]
-        if second is None:
-            return first
-        return first if "//" in second else second
-
-    return _PATH.sub(r"\1", _MARKUP.sub(shown, text))
-
-
-def short_path(path: str) -> str:
-    """The last part of a path of any system: folders are private."""
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1] or path
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +91,7 @@ class MeasuredTables:
         return {
             "files": [_file(file, with_session) for file in files],
             "metrics": {
-                "name": [_cut(name) for name in self.names],
+                "name": [cut(name) for name in self.names],
                 "unit": self.units,
                 "about": [describe(name) for name in self.names],
             },
@@ -133,10 +101,10 @@ class MeasuredTables:
 
     def _section(self, section: SectionLayout) -> Json:
         return {
-            "id": _cut(section.id),
-            "title": _cut(section.title),
-            "parent": _cut(section.parent) or None,
-            "description": _cut(section.description, _MAX_TEXT),
+            "id": cut(section.id),
+            "title": cut(section.title),
+            "parent": cut(section.parent) or None,
+            "description": cut(section.description, MAX_TEXT),
             "header": self._cells(section.header),
             "blocks": [self._block(block) for block in section.blocks],
         }
@@ -145,7 +113,7 @@ class MeasuredTables:
         # A cell may name alternatives; those no launch has stay out.
         return [
             {
-                "label": _cut(cell.label),
+                "label": cut(cell.label),
                 "metrics": [self.names[n] for n in cell.metric.split("|") if n in self.names],
                 "instances": cell.instances,
             }
@@ -155,10 +123,10 @@ class MeasuredTables:
     def _block(self, block: Block) -> Json:
         return {
             "kind": block.kind,
-            "title": _cut(block.title),
+            "title": cut(block.title),
             "cells": self._cells(block.cells),
-            "columns": [_cut(column) for column in block.columns],
-            "rows": [{"label": _cut(label), "cells": self._cells(cells)} for label, cells in block.rows],
+            "columns": [cut(column) for column in block.columns],
+            "rows": [{"label": cut(label), "cells": self._cells(cells)} for label, cells in block.rows],
         }
 
 
@@ -170,8 +138,8 @@ def _file(file: MeasuredFile, with_session: bool) -> Json:
         "kind": file.kind,
         "launches": len(report.launches),
         "problems": list(report.problems),
-        "versions": {_cut(k): _cut(v) for k, v in report.session.versions.items()},
-        "devices": [_cut(str(d["name"])) for d in report.session.devices.values() if d.get("name")],
+        "versions": {cut(k): cut(v) for k, v in report.session.versions.items()},
+        "devices": [cut(str(d["name"])) for d in report.session.devices.values() if d.get("name")],
         "session": None,
     }
     if with_session:
@@ -182,24 +150,6 @@ def _file(file: MeasuredFile, with_session: bool) -> Json:
             "environment": s.environment, "command_line": s.command_line,
         }  # fmt: skip
     return out
-
-
-def _plain(value: Value) -> tuple[Any, str | None]:
-    """A JSON value and the mark of what JSON cannot say."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None, "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    if isinstance(value, int) and abs(value) >= 2**53:
-        return str(value), None
-    if isinstance(value, float) and value == int(value) and abs(value) < 2**53:
-        return int(value), None
-    if isinstance(value, str) and len(value) > _MAX_NAME:
-        return value[:_MAX_NAME] + "…", None
-    return value, None
-
-
-def _short(value: float | None) -> Any:
-    """A sample to five significant digits: a drawn line needs no more."""
-    return None if value is None else _plain(float(f"{value:.5g}"))[0]
 
 
 def launch_arch(launch: Launch, report: Report) -> str | None:
@@ -227,12 +177,12 @@ def measured_launch(
         "id": index,
         "label": "",
         "kernel": {
-            "name": (launch.mangled or launch.function or full)[:_MAX_NAME],
-            "demangled": full[:_MAX_NAME],
+            "name": (launch.mangled or launch.function or full)[:MAX_NAME],
+            "demangled": full[:MAX_NAME],
             "bare": bare[:200],
         },
         "arch": arch or "unknown",
-        "gpu": {"name": _cut(device)} if isinstance(device, str) else None,
+        "gpu": {"name": cut(device)} if isinstance(device, str) else None,
         "launch": {
             "grid": list(launch.grid),
             "block": list(launch.block),
@@ -267,7 +217,7 @@ def _measured(
     for metric in {one.name: one for one in launch.metrics.values()}.values():
         if not tables.private and _PRIVATE.search(metric.name):
             continue
-        value, mark = _plain(metric.value)
+        value, mark = plain(metric.value)
         if mark is not None:
             marks.append([len(values), mark])
         ids.append(tables.metric(metric.name, metric.unit))
@@ -279,8 +229,8 @@ def _measured(
         "context": launch.context,
         "stream": launch.stream,
         "nvtx": [
-            str(NvtxPath(_cut(path.domain), tuple(map(_cut, path.ranges))))
-            for path in launch.nvtx[:_MAX_RANGES]
+            str(NvtxPath(cut(path.domain), tuple(map(cut, path.ranges))))
+            for path in launch.nvtx[:MAX_RANGES]
         ],
         "call_stack": [
             {"function": f.function[:200], "module": short_path(f.module)[:200], "line": f.line}
@@ -291,88 +241,30 @@ def _measured(
         "marks": marks,
         "layout": tables.layout(sections),
         "rules": [_rule(rule) for rule in launch.rules],
-        "rooflines": [
-            {
-                "section": _cut(section.id),
-                "title": _cut(block.title),
-                "roofs": [_point(p.label, p.work, p.traffic) for p in roofs],
-                "achieved": [_point(p.label, p.work, p.traffic) for p in achieved],
-            }
-            for section in sections
-            for block in section.blocks
-            if block.kind == "roofline"
-            for roofs, achieved in [roofline(launch, block)]
-            if roofs
-        ],
-        "curves": [
-            {
-                "section": _cut(section.id),
-                "title": _cut(block.title),
-                "x": [_plain(x)[0] for x in found.x],
-                "y": [_plain(y)[0] for y in found.y],
-                "now": _plain(found.now)[0],
-            }
-            for section in sections
-            for block in section.blocks
-            if block.kind == "curve"
-            for found in [curve(launch, block)]
-            if found is not None
-        ],
-        "instances": _instances(launch, sections),
-        "timelines": [
-            {"group": _cut(s.group), "label": _cut(s.label), "metric": _cut(s.metric), "unit": s.unit,
-             "step": s.step, "t": None if s.step else list(s.t), "v": [_short(v) for v in s.v]}
-            for s in series(launch, sections)
-        ],
+        **figures(launch, sections),
         "occupancy": _occupancy(launch, arch),
         "code": None,
         "predicted": [],
     }  # fmt: skip
 
 
-def _point(label: str, work: float, traffic: float) -> Json:
-    return {"label": _cut(label), "work": work, "traffic": traffic}
-
-
-def _instances(launch: Launch, sections: Sequence[SectionLayout]) -> Json:
-    """Metrics that a section shows instance by instance (the opcode histogram)."""
-    out: Json = {}
-    for section in sections:
-        for block in section.blocks:
-            for cell in block.cells:
-                metric = launch.metrics.get(cell.metric)
-                if cell.instances and metric is not None and metric.instances:
-                    out[_cut(metric.name)] = _largest(metric)
-    return out
-
-
-def _largest(metric: Metric) -> list[list[Any]]:
-    rows = [
-        (_cut(str(entry.key)), float(entry.value))
-        for entry in metric.instances
-        if isinstance(entry.value, (int, float)) and math.isfinite(entry.value)
-    ]
-    rows.sort(key=lambda row: (-row[1], row[0]))
-    return [[key, _plain(value)[0]] for key, value in rows[:_MAX_BARS]]
-
-
 def _rule(rule: Rule) -> Json:
     return {
-        "id": _cut(rule.identifier),
-        "name": _cut(rule.name),
-        "section": _cut(rule.section),
+        "id": cut(rule.identifier),
+        "name": cut(rule.name),
+        "section": cut(rule.section),
         "messages": [
             {
                 "severity": m.severity,
-                "title": rule_text(_cut(m.title)),
-                "text": rule_text(_cut(m.text, _MAX_TEXT)),
-                "speedup": m.speedup if m.speedup is not None and 0 <= m.speedup <= _MOST_GAIN else None,
+                "title": rule_text(cut(m.title)),
+                "text": rule_text(cut(m.text, MAX_TEXT)),
+                "speedup": m.speedup if m.speedup is not None and 0 <= m.speedup <= MOST_GAIN else None,
                 "scope": m.scope,
                 "focus": [
                     [
-                        _cut(name),
+                        cut(name),
                         value if value is None or math.isfinite(value) else None,
-                        rule_text(_cut(info)),
+                        rule_text(cut(info)),
                     ]
                     for name, value, info in m.focus
                 ],
@@ -383,10 +275,10 @@ def _rule(rule: Rule) -> Json:
             {
                 "kind": m.kind,
                 "pc": m.pc,
-                "file": short_path(m.file)[:_MAX_LABEL] if m.file else None,
+                "file": cut(short_path(m.file)) if m.file else None,
                 "source": None,
                 "line": m.line,
-                "message": rule_text(_cut(m.message)),
+                "message": rule_text(cut(m.message)),
             }
             for m in rule.markers
         ],

@@ -145,6 +145,12 @@ class Measured:
                 if drawn is None
                 else {"kind": "curve", "title": block["title"], "curve": drawn, "axes": axes}
             )
+        if kind == "links":
+            table = next(
+                (t for t in self.data.get("tables") or []
+                 if t["section"] == section["id"] and t["title"] == block["title"]), None,
+            )  # fmt: skip
+            return None if table is None else self._links(table)
         if kind == "hotspots":
             names = [self._names[i] for cell in block["cells"] for i in cell["metrics"]]
             return {"kind": "hotspots", "title": block["title"], "metrics": names} if names else None
@@ -157,6 +163,25 @@ class Measured:
                 return None
             return {"kind": "memory", "title": block["title"], "links": links}
         return None
+
+    @staticmethod
+    def _links(table: Json) -> dict[str, Any]:
+        """A row for each instance; the first two columns name it in every launch."""
+        rows = []
+        for row in table["rows"]:
+            name = ":".join(str(value) for value in row[:2])
+            rows.append(
+                [
+                    {"text": text, "unit": unit, "number": value if isinstance(value, (int, float)) else None,
+                     "key": f"link:{table['title']}:{name}:{head}"}
+                    for (head, base), value in zip(table["columns"], row, strict=False)
+                    for text, unit in [scaled(value, base)]
+                ]
+            )  # fmt: skip
+        return {
+            "kind": "links", "title": table["title"], "columns": [head for head, _ in table["columns"]],
+            "rows": rows,
+        }  # fmt: skip
 
     def _bars(self, block: Json) -> dict[str, Any] | None:
         rows: list[dict[str, Any]] = []
