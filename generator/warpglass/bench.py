@@ -14,12 +14,20 @@ from typing import Any
 
 from warpglass.errors import InputError
 
-__all__ = ["harness", "read_times"]
+__all__ = ["harness", "read_times", "unfilled"]
 
 WARM_UPS = 3
 REPEATS = 20
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FLOATS = {"float16": "half", "float32": "float", "float64": "double", "bfloat16": "bfloat16"}
+#: How a harness writes one element of a buffer: its width, and the expression that makes bytes of a double.
+_ELEMENTS = {
+    "float16": (2, "__half_as_ushort(__float2half(static_cast<float>(value)))"),
+    "bfloat16": (2, "__bfloat16_as_ushort(__float2bfloat16(static_cast<float>(value)))"),
+    "float32": (4, "static_cast<float>(value)"),
+    "float64": (8, "value"),
+}
+_WHOLES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
+_HEADERS = {"float16": "cuda_fp16.h", "bfloat16": "cuda_bf16.h"}
 _LARGEST = 8 << 30
 
 
@@ -33,24 +41,24 @@ def harness(launch: Mapping[str, Any], source: str, repeats: int = REPEATS) -> s
         raise InputError("the launch was not executed, so that the sizes of its buffers are not known")
     if list(shape.get("cluster") or [1, 1, 1]) != [1, 1, 1]:
         raise InputError("a harness for a launch with clusters cannot be written yet")
-    if not re.fullmatch(r"[\w.+-]+", source):
+    if not re.fullmatch(r"[\w.+/-]+", source):
         raise InputError(f"the name of the source cannot be included: {source[:60]!r}")
     name = _called(kernel)
     buffers = {b["name"]: b for run in runs for b in run.get("buffers") or []}
-    lines, values = [], []
+    lines, values, dtypes = [], [], []
     for index, argument in enumerate(shape.get("args") or []):
         kind = _type(argument)
         if argument.get("kind") == "buffer":
             found = buffers.get(argument["name"]) or buffers.get(argument["parameter"])
-            size = _size(found)
-            fill = (
-                "true"
-                if found is not None and found.get("dtype") in _FLOATS and argument.get("fill") != "zeros"
-                else "false"
-            )
-            width = 4 if found is None or found.get("dtype") != "float64" else 8
+            if kind.count("*") > 1:
+                raise InputError(
+                    f"argument {argument.get('name')!r} points to pointers; a harness cannot write what they "
+                    "point to"
+                )
+            dtype = str((found or {}).get("dtype") or "")
+            dtypes.append(dtype)
             lines.append(
-                f"    void* buffer{index} = filled({size}ull, {fill}, {width});  // "
+                f"    void* buffer{index} = {_filled(dtype)}({_size(found)}ull, {_rule(argument, dtype)});  // "
                 f"{_comment(argument['name'])}"
             )
             values.append(f"reinterpret_cast<{kind}>(buffer{index})")
@@ -61,12 +69,14 @@ def harness(launch: Mapping[str, Any], source: str, repeats: int = REPEATS) -> s
     call = f"{name}<<<dim3({grid}), dim3({block}), {shared}>>>({', '.join(values)})"
     return _TEMPLATE.format(
         source=source,
+        headers="".join(f"#include <{_HEADERS[one]}>\n" for one in sorted(set(dtypes) & set(_HEADERS))),
+        fillers="".join(_filler(one) for one in sorted({_filled(d): d for d in dtypes}.values())),
         buffers="\n".join(lines),
         call=call,
         warm=WARM_UPS,
         repeats=int(repeats),
         name=name,
-        shared=f"    check(cudaFuncSetAttribute({name},\n"
+        shared=f"    warpglass_check(cudaFuncSetAttribute({name},\n"
         f"        cudaFuncAttributeMaxDynamicSharedMemorySize, {shared}));\n"
         if shared > 48 * 1024
         else "",
@@ -118,6 +128,42 @@ def _size(found: Mapping[str, Any] | None) -> int:
     return max(256, size)
 
 
+def _whole(dtype: str) -> int:
+    """Bytes of an element that is a whole number; bytes of no known type are written one by one."""
+    match = re.fullmatch(r"u?int(8|16|32|64)", dtype)
+    return int(match[1]) // 8 if match else 1
+
+
+def _filled(dtype: str) -> str:
+    """The name of the function that makes a buffer of ``dtype``."""
+    return f"warpglass_{dtype}" if dtype in _ELEMENTS else f"warpglass_{8 * _whole(dtype)}"
+
+
+def _rule(argument: Mapping[str, Any], dtype: str) -> str:
+    """How the elements are made, as the executed launch made them; files stay zeros, which is said."""
+    fill = str(argument.get("fill") or "default")
+    if fill == "default":
+        return "warpglass_drawn" if dtype in _ELEMENTS else "warpglass_zeros"
+    names = {"random": "warpglass_drawn", "ones": "warpglass_ones", "iota": "warpglass_iota"}
+    return names.get(fill, "warpglass_zeros")
+
+
+def unfilled(launch: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of buffers whose content came from a file: a harness leaves them zeros."""
+    known = ("default", "zeros", "ones", "iota", "random", "None", "")
+    return tuple(
+        str(argument["name"])
+        for argument in launch["launch"].get("args") or []
+        if argument.get("kind") == "buffer" and str(argument.get("fill")) not in known
+    )
+
+
+def _filler(dtype: str) -> str:
+    width = _whole(dtype)
+    width, value = _ELEMENTS.get(dtype, (width, f"static_cast<{_WHOLES[width]}>(whole)"))
+    return _FILLER.format(name=_filled(dtype), width=width, value=value)
+
+
 def _comment(name: str) -> str:
     return name if _IDENTIFIER.fullmatch(name) else "argument"
 
@@ -138,58 +184,67 @@ def read_times(text: str) -> Mapping[str, Any]:
     raise InputError("the harness printed no times")
 
 
-_TEMPLATE = """// Times one launch with CUDA events; written by warpglass bench. Build: nvcc -O3 THIS_FILE
-#include "{source}"
+_FILLER = """static void* {name}(unsigned long long size, warpglass_fill fill) {{
+    std::vector<unsigned char> host(size, 0);
+    unsigned long long state = 0x9E3779B97F4A7C15ull;
+    for (unsigned long long at = 0; fill != warpglass_zeros && at + {width} <= size; at += {width}) {{
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        const unsigned long long drawn = state >> 33, place = at / {width};
+        const unsigned long long whole = fill == warpglass_ones ? 1 : fill == warpglass_iota ? place : drawn;
+        const double value = fill == warpglass_drawn ? drawn / 2147483648.0 : static_cast<double>(whole);
+        const auto element = {value};
+        const unsigned char* from = reinterpret_cast<const unsigned char*>(&element);
+        std::copy(from, from + {width}, host.begin() + at);
+        (void)value;
+    }}
+    void* device = nullptr;
+    warpglass_check(cudaMalloc(&device, size));
+    warpglass_check(cudaMemcpy(device, host.data(), size, cudaMemcpyHostToDevice));
+    return device;
+}}
 
-#include <algorithm>
+"""
+_TEMPLATE = """// Times one launch with CUDA events; written by warpglass bench. Build: nvcc -O3 THIS_FILE
+#define main warpglass_main_of_the_source  // a program of its own is not started
+#include "{source}"
+#undef main
+
+{headers}#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
 
-static void check(cudaError_t error) {{
+static void warpglass_check(cudaError_t error) {{
     if (error != cudaSuccess) {{
         std::fprintf(stderr, "error: %s\\n", cudaGetErrorString(error));
         std::exit(1);
     }}
 }}
 
-static void* filled(unsigned long long size, bool floats, int width) {{
-    std::vector<unsigned char> host(size, 0);
-    for (unsigned long long at = 0; floats && at + width <= size; at += width) {{
-        const float small = (at / width % 1021) / 1021.0f;
-        const double wide = small;
-        const unsigned char* from = width == 8 ? reinterpret_cast<const unsigned char*>(&wide)
-                                               : reinterpret_cast<const unsigned char*>(&small);
-        std::copy(from, from + width, host.begin() + at);
-    }}
-    void* device = nullptr;
-    check(cudaMalloc(&device, size));
-    check(cudaMemcpy(device, host.data(), size, cudaMemcpyHostToDevice));
-    return device;
-}}
+enum warpglass_fill {{ warpglass_zeros, warpglass_ones, warpglass_iota, warpglass_drawn }};
 
-int main() {{
+{fillers}int main() {{
 {buffers}
 {shared}    cudaEvent_t start, stop;
-    check(cudaEventCreate(&start));
-    check(cudaEventCreate(&stop));
+    warpglass_check(cudaEventCreate(&start));
+    warpglass_check(cudaEventCreate(&stop));
     for (int i = 0; i < {warm}; i++) {call};
-    check(cudaGetLastError());
-    check(cudaDeviceSynchronize());
+    warpglass_check(cudaGetLastError());
+    warpglass_check(cudaDeviceSynchronize());
     std::vector<float> times;
     for (int i = 0; i < {repeats}; i++) {{
-        check(cudaEventRecord(start));
+        warpglass_check(cudaEventRecord(start));
         {call};
-        check(cudaEventRecord(stop));
-        check(cudaEventSynchronize(stop));
+        warpglass_check(cudaEventRecord(stop));
+        warpglass_check(cudaEventSynchronize(stop));
         float ms = 0;
-        check(cudaEventElapsedTime(&ms, start, stop));
+        warpglass_check(cudaEventElapsedTime(&ms, start, stop));
         times.push_back(ms);
     }}
-    check(cudaGetLastError());
+    warpglass_check(cudaGetLastError());
     std::sort(times.begin(), times.end());
     cudaDeviceProp device;
-    check(cudaGetDeviceProperties(&device, 0));
+    warpglass_check(cudaGetDeviceProperties(&device, 0));
     const size_t middle = times.size() / 2;
     const float median = times.size() % 2 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
     std::printf("{{\\"kernel\\": \\"{printed}\\", \\"gpu\\": \\"%s\\", \\"repeats\\": {repeats}, "

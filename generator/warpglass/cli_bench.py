@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
-from warpglass.bench import harness, read_times
+from warpglass.bench import harness, read_times, unfilled
 from warpglass.cli_console import Shell, outputs, write_json
 from warpglass.errors import InputError, ToolchainError
 from warpglass.files import refuse_inputs, write_file
@@ -37,7 +38,7 @@ def bench_file(
     with shell.working("bench") as progress:
         data = make_report([source], options, progress=progress).data
         launch = data["launches"][0]
-        write_file(target, harness(launch, source.name).encode("utf-8"))
+        write_file(target, harness(launch, _included(source, target)).encode("utf-8"))
         devices = () if write_only else find_devices()
         times = None
         if devices:
@@ -48,6 +49,8 @@ def bench_file(
     if json == "-":
         return 0
     shell.say(str(target))
+    for name in unfilled(launch):
+        shell.say(f"{name} came from a file: the harness leaves it zeros")
     if times is None:
         shell.say("not run: " + ("--write-only" if write_only else "no GPU was found here"))
     else:
@@ -57,6 +60,16 @@ def bench_file(
         )
         shell.say(f"warpglass analyze {source.name} --time-ms {times['median_ms']:.6g}")
     return 0
+
+
+def _included(source: Path, target: Path) -> str:
+    """The source as the harness includes it: by its name, from another folder by the way there."""
+    if source.resolve().parent == target.resolve().parent:
+        return source.name
+    try:
+        return Path(os.path.relpath(source.resolve(), target.resolve().parent)).as_posix()
+    except ValueError:  # another drive
+        return source.name
 
 
 def _timed(target: Path, source: Path, arch: str | None, options: ReportOptions) -> dict[str, object]:

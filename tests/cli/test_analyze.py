@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from cli.conftest import SCALE
-from warpglass.bench import harness, read_times
+from warpglass.bench import harness, read_times, unfilled
 from warpglass.cli import main
 from warpglass.cli_analyze import parse_size
 from warpglass.errors import InputError, UsageError
@@ -291,7 +291,7 @@ def test_a_harness_says_the_launch() -> None:
     text = harness(LAUNCH, "kernel.cu")
     assert '#include "kernel.cu"' in text
     assert "ns::scale<float, 4><<<dim3(2, 1, 1), dim3(64, 1, 1), 65536>>>" in text
-    assert "filled(512ull, true, 4)" in text
+    assert "warpglass_float32(512ull, warpglass_iota)" in text
     assert "MaxDynamicSharedMemorySize, 65536" in text
 
 
@@ -314,6 +314,35 @@ def test_what_no_harness_can_say(broken) -> None:
         harness({**LAUNCH, **broken}, "kernel.cu")
     with pytest.raises(InputError):
         harness(LAUNCH, 'a".cu')
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "call"),
+    [
+        ("float32", "default", "warpglass_float32(512ull, warpglass_drawn)"),
+        ("float16", "ones", "warpglass_float16(512ull, warpglass_ones)"),
+        ("uint8", "random", "warpglass_8(512ull, warpglass_drawn)"),
+        ("int64", "default", "warpglass_64(512ull, warpglass_zeros)"),
+        ("int32", "data.npy", "warpglass_32(512ull, warpglass_zeros)"),
+    ],
+)
+def test_buffers_hold_what_the_executed_launch_had(dtype: str, fill: str, call: str) -> None:
+    """A histogram of zeros is another benchmark than one of random bytes."""
+    argument = {"name": "x", "parameter": "p0", "type": "T*", "kind": "buffer", "fill": fill}
+    buffer = {"name": "x", "size": 512, "dtype": dtype, "given": True, "touched": [0, 512]}
+    launch = {
+        **LAUNCH,
+        "launch": {**LAUNCH["launch"], "args": [argument]},
+        "runs": [{"buffers": [buffer]}],
+    }
+    assert call in harness(launch, "kernel.cu")
+    assert unfilled(launch) == (("x",) if fill == "data.npy" else ())
+
+
+def test_what_points_to_pointers_is_refused() -> None:
+    argument = {"name": "x", "parameter": "p0", "type": "float**", "kind": "buffer", "fill": "default"}
+    with pytest.raises(InputError, match="points to pointers"):
+        harness({**LAUNCH, "launch": {**LAUNCH["launch"], "args": [argument]}}, "kernel.cu")
 
 
 def test_times_are_read() -> None:

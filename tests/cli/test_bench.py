@@ -69,6 +69,21 @@ def test_without_a_gpu_the_harness_is_written_and_said_so(bench, monkeypatch) ->
 
 @pytest.mark.cuda
 @pytest.mark.slow
+def test_a_source_with_a_program_and_helpers_of_its_own(bench, monkeypatch) -> None:
+    """From another folder, under the source's own name; the program in the source is not the harness's."""
+    monkeypatch.setattr(cli_bench, "find_devices", lambda: ())
+    own = "#include <cstdlib>\n#define check(x) if (x) exit(1)\nenum { zeros, ones };\n"
+    Path("k.cu").write_text(own + KERNEL + "int main(int argc, char** argv) { check(argc > 1); return 0; }\n")
+    Path("out").mkdir()
+    code, _, err = bench("-o", "out/k.cu")
+    assert code == 0, err
+    assert '#include "../k.cu"' in Path("out/k.cu").read_text()
+    built = subprocess.run(["nvcc", "-arch=sm_80", "-o", "timed", "out/k.cu"], capture_output=True)
+    assert built.returncode == 0, built.stderr
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
 def test_the_median_of_twenty_launches_between_events(bench, stand_in) -> None:
     code, out, err = bench(*stand_in, "--json", "times.json")
     assert code == 0, err
