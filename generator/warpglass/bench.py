@@ -58,8 +58,8 @@ def harness(launch: Mapping[str, Any], source: str, repeats: int = REPEATS) -> s
             dtype = str((found or {}).get("dtype") or "")
             dtypes.append(dtype)
             lines.append(
-                f"    void* buffer{index} = {_filled(dtype)}({_size(found)}ull, {_rule(argument, dtype)});  // "
-                f"{_comment(argument['name'])}"
+                f"    void* buffer{index} = {_filled(dtype)}({_size(found)}ull, {_rule(argument, dtype)});"
+                f"  // {_comment(argument['name'])}"
             )
             values.append(f"reinterpret_cast<{kind}>(buffer{index})")
         else:

@@ -9,6 +9,7 @@ from warpglass.analysis.advice_compute import COMPUTE_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
 from warpglass.analysis.advice_memory import MEMORY_RULES
 from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case
+from warpglass.analysis.advice_products import PRODUCT_RULES
 from warpglass.analysis.advice_reuse import REUSE_RULES
 
 __all__ = ["LEAST_GAIN", "Advice", "Case", "advise"]
@@ -35,7 +36,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
         return ()
     found = [
         one
-        for rules in (MEMORY_RULES, ATOMIC_RULES, REUSE_RULES, COMPUTE_RULES, LAUNCH_RULES)
+        for rules in (MEMORY_RULES, ATOMIC_RULES, REUSE_RULES, PRODUCT_RULES, COMPUTE_RULES, LAUNCH_RULES)
         for rule in rules
         for one in rule(case)
     ]

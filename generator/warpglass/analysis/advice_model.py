@@ -75,6 +75,12 @@ class Case:
             if row.kind in kinds and column[pc]:
                 yield pc, int(column[pc])
 
+    def warps(self, starts: tuple[str, ...]) -> int:
+        """Warp executions of the instructions whose opcodes start so."""
+        column = self.subject.result.counters["warp_executed"]
+        rows = self.subject.listing.rows
+        return sum(int(column[pc]) for pc, row in enumerate(rows) if row.opcode.startswith(starts))
+
     @property
     def hot(self) -> LoopView | None:
         """The hottest innermost loop."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from warpglass.analysis.advice_compute import products
 from warpglass.analysis.advice_model import Advice, Case, Gain, make
+from warpglass.analysis.advice_products import products
 from warpglass.analysis.reads import Window
 from warpglass.analysis.resources import peak_of
 
