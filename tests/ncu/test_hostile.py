@@ -11,10 +11,11 @@ import pytest
 from ncu.made_hostile import hostile_report
 from ncu.made_ranges import ranges_report
 from ncu.made_rooflines import roofline_report
-from ncu.writer import small_report
+from ncu.writer import Writer, small_report
 from warpglass import ncu
 from warpglass.api import make_report
 from warpglass.errors import WarpglassError
+from warpglass.ncu import container, decode
 from warpglass.ncu.layout import layout
 from warpglass.ncu.roofline import roofline
 from warpglass.ncu.timeline import series
@@ -100,3 +101,29 @@ def test_pages_of_broken_bytes(tmp_path: Path) -> None:
         except WarpglassError:
             continue
     assert pages > 20
+
+
+def test_results_of_nothing_but_empty_parts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_MOST_METRICS", "_MOST_RULES", "_MOST_SECTIONS"):
+        monkeypatch.setattr(decode, name, 5)
+    w = Writer()
+    result = w.result("k", [(f"m{i}", i, None) for i in range(9)])
+    for i in range(7):
+        result.rules.add(identifier=b"%d" % i).body.items.add().message.text = b"x"
+        result.sections.add(identifier=b"%d" % i, order=i)
+    w.block(results=[result])
+    report = ncu.parse(w.out)
+    (launch,) = report
+    assert (len(launch.metrics), len(launch.rules), len(launch.sections)) == (5, 5, 5)
+    assert report.problems == (
+        "a result claims 9 metrics; the first 5 are read",
+        "a result claims 7 rules; the first 5 are read",
+        "a result claims 7 sections; the first 5 are read",
+    )
+
+
+def test_a_result_of_a_quarter_gigabyte_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(container, "_MAX_ENTRY", 100)
+    report = ncu.parse(small_report())
+    assert len(report) == 0
+    assert "a ProfileResult claims" in report.problems[0]

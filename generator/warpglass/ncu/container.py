@@ -27,6 +27,8 @@ _MAX_HEADER = 64 << 20
 _PIECE = 1024
 #: Entries a block may claim; the largest report seen holds 154 results.
 _MAX_ENTRIES = 1_000_000
+#: A result; real ones are a few megabytes, and what is decoded takes some thirty times the room.
+_MAX_ENTRY = 256 << 20
 
 
 @dataclass(slots=True)
@@ -80,7 +82,7 @@ def _entries(data: memoryview, offset: int, kind: str, count: int) -> Iterator[t
     if count > _MAX_ENTRIES:
         raise _Cut(offset, f"a block claims {count:,} entries")
     for _ in range(count):
-        raw, after = _take(data, offset, kind, len(data))
+        raw, after = _take(data, offset, kind, _MAX_ENTRY if kind == "ProfileResult" else len(data))
         yield _decode(kind, raw, offset), after
         offset = after
 

@@ -30,6 +30,10 @@ __all__ = ["decode_report"]
 _MESSAGE_TYPES = {0: "none", 1: "ok", 2: "warning", 3: "error", 4: "optimization"}
 #: Of the container; every file seen has it.
 _VERSION = 7
+#: Parts of one result; real ones hold some 8,000 metrics, 100 rules, 40 sections, 60 frames.
+_MOST_METRICS, _MOST_RULES, _MOST_SECTIONS, _MOST_FRAMES = 100_000, 10_000, 1_000, 1_000
+#: NVTX threads and stacks that are looked at.
+_MOST_STACKS = 10_000
 #: Ranges within ranges that are kept; programs nest some ten.
 _MAX_NESTING = 100
 _UNNAMED = "(unnamed)"
@@ -191,17 +195,17 @@ def _rules(messages: Iterable[Any], metrics: Mapping[str, Metric]) -> tuple[Rule
 
 
 def _nvtx(message: Any, thread: int) -> tuple[NvtxPath, ...]:
-    domains = {int(d.id): _text(d.name) for d in message.domains}
+    domains = {int(d.id): _text(d.name) for d in message.domains[:_MOST_STACKS]}
     paths = []
-    for entry in message.threads:
+    for entry in message.threads[:_MOST_STACKS]:
         if int(entry.thread_id) != thread:
             continue
-        for stack in entry.stacks:
+        for stack in entry.stacks[:_MOST_STACKS]:
             ranges = tuple(_text(r.name) or _UNNAMED for r in stack.ranges[:_MAX_NESTING])
             if ranges:
                 paths.append(NvtxPath(domains.get(int(stack.domain), "<default domain>"), ranges))
-    for entry in message.start_end:
-        for open_range in entry.ranges:
+    for entry in message.start_end[:_MOST_STACKS]:
+        for open_range in entry.ranges[:_MOST_STACKS]:
             domain = domains.get(int(entry.domain), "<default domain>")
             paths.append(NvtxPath(domain, (_text(open_range.name) or _UNNAMED,)))
     return tuple(dict.fromkeys(paths))
@@ -211,13 +215,21 @@ def _dim(message: Any) -> tuple[int, int, int]:
     return (int(message.x) or 1, int(message.y) or 1, int(message.z) or 1)
 
 
+def _some(messages: Sequence[Any], most: int, what: str, problems: list[str]) -> Sequence[Any]:
+    """At most so many messages; a file of nothing but empty ones would take hours and all memory."""
+    if len(messages) <= most:
+        return messages
+    problems.append(f"a result claims {len(messages):,} {what}; the first {most:,} are read")
+    return messages[:most]
+
+
 def _launch(
     index: int, message: Any, strings: Sequence[str], problems: list[str], process: int | None
 ) -> Launch:
-    metrics = _metrics(message.metrics, strings, problems)
+    metrics = _metrics(_some(message.metrics, _MOST_METRICS, "metrics", problems), strings, problems)
     stack = tuple(
         CallFrame(_text(f.function), _text(f.module), int(f.line) if f.HasField("line") else None)
-        for f in message.call_stack.frames
+        for f in message.call_stack.frames[:_MOST_FRAMES]
     )
     return Launch(
         index=index,
@@ -231,11 +243,11 @@ def _launch(
         thread=int(message.thread_id),
         process=process,
         metrics=metrics,
-        rules=_rules(message.rules, metrics),
+        rules=_rules(_some(message.rules, _MOST_RULES, "rules", problems), metrics),
         nvtx=_nvtx(message.nvtx, int(message.thread_id)) if message.HasField("nvtx") else (),
         call_stack=stack,
         source_reference=int(message.source.reference) if message.HasField("source") else None,
-        sections=tuple(message.sections),
+        sections=tuple(_some(message.sections, _MOST_SECTIONS, "sections", problems)),
     )
 
 

@@ -70,7 +70,6 @@ class _Search:
         self.left = _MAX_MESSAGES
 
     def look(self, message: Any) -> None:
-        self.left -= 1
         name = message.DESCRIPTOR.name
         for number in _numbers(message):
             if (name, number) not in _SEEN:
@@ -79,6 +78,9 @@ class _Search:
             if field.message_type is None or field.message_type.name in _BULK or self.left <= 0:
                 continue
             for one in value if field.is_repeated else (value,):
+                self.left -= 1
+                if self.left <= 0:
+                    break
                 if field.message_type.name != "Section" or self._first(one):
                     self.look(one)
 
