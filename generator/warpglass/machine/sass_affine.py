@@ -8,100 +8,77 @@ are monotone along each axis of the grid; see :mod:`warpglass.machine.sampling` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from warpglass.flow.sass import sass_cfg
-from warpglass.machine.affine import FREE, UNIFORM_VALUE, first_problem, special_class
-from warpglass.sass.defuse import PREDICATE, UNIFORM, DefUse, defuse
+from warpglass.machine.affine import FREE, Value, either, first_problem
+from warpglass.machine.sass_values import operand_value, result_value
+from warpglass.sass.defuse import PREDICATE, UNIFORM, UNIFORM_PREDICATE, DefUse, defuse
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import (
     Address,
-    Immediate,
-    Operand,
-    Predicate,
-    Register,
-    SpecialRegister,
     UniformPredicate,
-    UniformRegister,
 )  # fmt: skip
 
 __all__ = ["why_not_affine"]
 
-ClassOf = Callable[[Operand], int]
-
-_LINEAR = frozenset({
-    "MOV", "UMOV", "IADD3", "UIADD3", "IADD", "VIADD", "UVIADD", "LEA", "ULEA", "R2UR", "IMNMX", "VIMNMX",
-    "UIMNMX", "VIMNMX3", "SEL", "USEL",
-})  # fmt: skip
-_PRODUCTS = frozenset({"IMAD", "UIMAD", "IMUL"})
-_COMPARES = frozenset({"ISETP", "UISETP"})
-_LOGIC_OF_PREDICATES = frozenset({"PLOP3", "UPLOP3"})
-_LOADS = frozenset({
-    "LDG", "LD", "LDL", "LDS", "LDSM", "ATOM", "ATOMG", "ATOMS", "TEX", "TLD", "SULD", "MATCH", "VOTE",
-    "VOTEU", "SHFL", "REDUX", "B2R", "ELECT", "SYNCS",
-})  # fmt: skip
-_CONSTANT_LOADS = frozenset({"LDC", "ULDC", "LDCU"})
 _BRANCHING = frozenset({"BRA", "BRX", "EXIT", "BREAK", "BSYNC", "RET", "CALL", "JMP", "BAR", "WARPSYNC"})
 _STORES = frozenset({"STG", "STS", "STL", "ST", "RED", "REDG", "ATOMG", "ATOMS"})
-_BLOCK = ("CTAID", "CLUSTERID")
-_CHANGING = ("CLOCK", "GLOBALTIMER", "SMID", "VIRTUALSMID", "TMCNT")
+_SHORT = frozenset({"STS", "STL", "ATOMS"})
 
-
-def _result(instruction: Instruction, values: Sequence[int], class_of: ClassOf) -> int:
-    """Class of an instruction's results from the classes of the registers it reads."""
-    base = instruction.base
-    worst = max(values, default=UNIFORM_VALUE)
-    special = next((o for o in instruction.operands if isinstance(o, SpecialRegister)), None)
-    if special is not None:
-        return special_class(special.name, _BLOCK, _CHANGING)
-    if base in _LOADS:
-        return FREE
-    if base in _CONSTANT_LOADS or worst == UNIFORM_VALUE:
-        return UNIFORM_VALUE if worst == UNIFORM_VALUE else FREE
-    if base in _LINEAR or base in _COMPARES or base in _LOGIC_OF_PREDICATES:
-        return worst
-    if base in _PRODUCTS:
-        return _product(instruction, worst, class_of)
-    if base in ("SHF", "USHF") and "L" in instruction.modifiers:
-        return worst if any(isinstance(o, Immediate) for o in instruction.operands[2:3]) else FREE
-    return FREE
-
-
-def _product(instruction: Instruction, worst: int, class_of: ClassOf) -> int:
-    """``a * b + c`` is affine where one factor at least is the same for all blocks."""
-    if worst == FREE or {"MOV", "IADD", "SHL"} & set(instruction.modifiers):
-        return worst
-    plain = [o for o in instruction.operands[1:] if not isinstance(o, Predicate | UniformPredicate)]
-    factors = [class_of(o) for o in plain[:2]]
-    return worst if UNIFORM_VALUE in factors else FREE
+#: A register, or what it holds where a guard holds: (register, predicate, whether it is negated).
+_Name = int | tuple[int, int, bool]
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """Classes of registers at one place; what is not named is uniform. ``step`` changes them."""
+    """Values of registers at one instruction; what is not named is uniform. ``step`` changes them.
 
-    classes: dict[int, int]
+    ``guard`` is the instruction's (predicate, negated), None without one.
+    """
 
-    def of(self, register: int) -> int:
-        """Class of a register by its code."""
-        return self.classes.get(register, UNIFORM_VALUE)
+    values: dict[_Name, Value]
+    guard: tuple[int, bool] | None
 
-    def operand(self, operand: Operand) -> int:
-        """Class of an operand; constants and immediates are uniform."""
-        if isinstance(operand, Register) and operand.index is not None:
-            return self.of(operand.index)
-        if isinstance(operand, UniformRegister) and operand.index is not None:
-            return self.of(UNIFORM + operand.index)
-        return UNIFORM_VALUE
+    def of(self, register: int) -> Value:
+        """Value of a register by its code: under a guard, of what was written to it under the same one."""
+        if self.guard is not None and (register, *self.guard) in self.values:
+            return self.values[register, *self.guard]
+        return self.values.get(register, Value())
 
     def step(self, instruction: Instruction, use: DefUse) -> None:
         """Go past one instruction."""
-        result = _result(instruction, [self.of(r) for r in use.reads], self.operand)
-        guarded = instruction.guard is not None and instruction.guard.index is not None
-        for register in use.writes:
+        result = result_value(
+            instruction, [self.of(r) for r in use.reads], lambda o: operand_value(o, self.of, UNIFORM)
+        )
+        for number, register in enumerate(sorted(use.writes)):
+            # Of a pair the lower register holds the low bits.
+            self._write(register, (Value(result.cls) if number else result).cut(32))
+
+    def _write(self, register: int, result: Value) -> None:
+        known, kept = self.values, None
+        if self.guard is None:
+            known[register] = result
+        else:
             # Under a guard it is one of two values, chosen by a condition that is judged by itself.
-            self.classes[register] = max(result, self.of(register)) if guarded else result
+            predicate, negated = self.guard
+            kept = (register, predicate, not negated)
+            other = known.get(kept, known.get(register, Value()))
+            known[register] = either(result, other)
+        for name in [n for n in known if isinstance(n, tuple) and register in n[:2]]:
+            if name != kept or register == name[1]:
+                del known[name]
+        if self.guard is not None and register != self.guard[0]:
+            known[register, *self.guard] = result
+
+
+def _guard(instruction: Instruction) -> tuple[int, bool] | None:
+    """(code of the guard's predicate, whether it is negated), None where it always holds or never does."""
+    guard = instruction.guard
+    if guard is None or guard.index is None:
+        return None
+    base = UNIFORM_PREDICATE if isinstance(guard, UniformPredicate) else PREDICATE
+    return base + guard.index, guard.negated
 
 
 def why_not_affine(function: Function, sm: int) -> str | None:
@@ -111,11 +88,11 @@ def why_not_affine(function: Function, sm: int) -> str | None:
     if calls is not None:
         return f"line {calls.line}: {calls.text} calls a function"
 
-    def step(index: int, classes: dict[int, int]) -> None:
-        _State(classes).step(*code[index])
+    def step(index: int, values: dict[_Name, Value]) -> None:
+        _State(values, _guard(code[index][0])).step(*code[index])
 
-    def problem(index: int, classes: dict[int, int]) -> str | None:
-        return _problem(*code[index], _State(classes))
+    def problem(index: int, values: dict[_Name, Value]) -> str | None:
+        return _problem(*code[index], _State(values, _guard(code[index][0])))
 
     return first_problem(sass_cfg(function), step, problem)
 
@@ -124,16 +101,16 @@ def _problem(instruction: Instruction, use: DefUse, state: _State) -> str | None
     predicates = [r for r in use.reads if r >= PREDICATE]
     decides = instruction.base in _BRANCHING or instruction.guard is not None
     where = f"line {instruction.line}: "
-    if decides and any(state.of(r) == FREE for r in predicates):
+    if decides and any(state.of(r).cls == FREE for r in predicates):
         return f"{where}{instruction.text} depends on loaded data"
-    if instruction.base in ("BRX", "BRXU", "JMX") and any(state.of(r) for r in use.reads):
+    if instruction.base in ("BRX", "BRXU", "JMX") and any(state.of(r).cls for r in use.reads):
         return f"{where}{instruction.text} goes where a register says"
     if not any(isinstance(o, Address) for o in instruction.operands):
         return None
     if instruction.base in _STORES:
         free = _store_address_is_free(instruction, state)
     else:
-        free = any(state.of(r) == FREE for r in use.reads if r < PREDICATE)
+        free = any(state.of(r).cls == FREE for r in use.reads if r < PREDICATE)
     return f"{where}the address of {instruction.text} depends on loaded data" if free else None
 
 
@@ -143,6 +120,8 @@ def _store_address_is_free(instruction: Instruction, state: _State) -> bool:
         if isinstance(operand, Address):
             registers = []
             if operand.register is not None and operand.register.index is not None:
-                registers += [operand.register.index, operand.register.index + 1]
-            return any(state.of(r) == FREE for r in registers)
+                first = operand.register.index
+                # Shared and local memory have addresses of 32 bits.
+                registers += [first] if instruction.base in _SHORT else [first, first + 1]
+            return any(state.of(r).cls == FREE for r in registers)
     return False
