@@ -58,8 +58,9 @@ def measured_curve_svg(
         )
     for tick in _ticks(high, 6):
         if tick >= low:
+            anchor = "end" if x(tick) > width - right - 12 else "middle"  # it would leave the figure
             parts.append(
-                f'<text class="t" x="{x(tick)}" y="{height - below + 14:g}" text-anchor="middle">'
+                f'<text class="t" x="{x(tick)}" y="{height - below + 14:g}" text-anchor="{anchor}">'
                 f"{_size(tick)}</text>"
             )
     parts.append(
