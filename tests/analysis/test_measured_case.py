@@ -26,6 +26,7 @@ from warpglass.analysis.measured_loops import (
 from warpglass.api import make_report
 from warpglass.options import ReportOptions
 from warpglass.report.analysis_markdown import analysis_markdown
+from warpglass.report.words import no_advice
 
 REPORTS = Path(__file__).resolve().parents[3] / "shared" / "inputs" / "ncu"
 needs_reports = pytest.mark.skipif(not REPORTS.is_dir(), reason="the profiler reports are not here")
@@ -133,6 +134,31 @@ def test_a_small_grid_needs_no_code_and_no_throughput() -> None:
     assert "107 stay idle" in found.text
     assert found.gain == (pytest.approx(8), pytest.approx(8))
     assert advice(m, None) == ()  # 216 blocks, and nobody measured what they wait for
+
+
+def test_a_busy_load_store_pipe_without_counts_by_instruction() -> None:
+    """98 % of the load/store pipe's peak and 10 % of FMA's: a quarter of the loads would be 24.5 %."""
+    pipes = {
+        "sm__inst_executed_pipe_lsu___avg___pct_of_peak_sustained_active": 98.0,
+        "sm__pipe_fma_cycles_active___avg___pct_of_peak_sustained_active": 10.0,
+    }
+    (found,) = advice(measured(**shares(98, 98, **pipes)), None)
+    assert found.id == "larger-tile"
+    assert "works 10% of its time" in found.text
+    assert found.gain == (pytest.approx(108 / 34.5), pytest.approx(4))
+    pipes["sm__pipe_fma_cycles_active___avg___pct_of_peak_sustained_active"] = 60.0
+    assert advice(measured(**shares(98, 98, **pipes)), None) == ()
+
+
+def test_no_advice_says_what_the_report_lacks() -> None:
+    """An empty list is an answer only where the rules could look."""
+    launch: dict[str, Any] = {"runs": [], "measured": {"code": None}}
+    assert "most rules look at machine code" in no_advice(launch)
+    launch["measured"]["code"] = {"profile": {"samples": [1]}}
+    assert "the section SourceCounters" in no_advice(launch)
+    launch["measured"]["code"]["profile"]["warp_executed"] = [1]
+    assert no_advice(launch).endswith("more than a few percent")
+    assert no_advice({"runs": []}) == "the launch was not executed"
 
 
 def test_nothing_is_advised_at_the_roof() -> None:

@@ -20,6 +20,7 @@ _EXCESS = 1.1
 _MISALIGNED_EXCESS = 1.05
 #: Traced requests whose first bytes are looked at.
 _MOST_STARTS = 4096
+_ARITHMETIC = ("fp32", "fp64", "fp16", "int", "special", "tensor")
 #: Instructions that go with an access: itself, its address, its share of the loop's counter and branch.
 _AROUND = 4
 
@@ -365,4 +366,29 @@ def spills(case: Case) -> Iterator[Advice]:
     )
 
 
-MEMORY_RULES = (alignment, coalescing, padding, pipelining, wider, spills)
+def load_store(case: Case) -> Iterator[Advice]:
+    """A profiled launch without counts by instruction, whose loads and stores outweigh its arithmetic."""
+    model = case.model
+    now = model.cycles.get("lsu", 0.0)
+    if model.top != "lsu" or not now:
+        return
+    busiest = max((model.cycles.get(name, 0.0) for name in _ARITHMETIC), default=0.0)
+    if busiest > now / 2:
+        return
+    yield make(
+        case,
+        "larger-tile",
+        "More arithmetic for each load: several results a thread, wider accesses",
+        f"the load/store pipe is the busiest unit, and the busiest arithmetic pipe works {busiest / now:.0%} "
+        "of its time: loads and stores, those of shared memory too, leave it little to do. Several results "
+        "in a thread's registers use each value more often, 16-byte accesses bring four at once.",
+        "memory",
+        model.gain(lsu=max(now / 4, busiest)),
+        evidence="modelled",
+        conflicts=("results and values held in registers may cost blocks an SM",),
+        confirm="the load/store pipe's share falls, the arithmetic pipe's rises",
+        derivation="a quarter of the loads, as 4 values of a 16-byte access or a tile of 4 x 4 give",
+    )
+
+
+MEMORY_RULES = (alignment, coalescing, padding, pipelining, wider, load_store, spills)

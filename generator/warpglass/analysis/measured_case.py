@@ -113,8 +113,11 @@ def _busy(
     if waves and "shared" not in found:
         found["shared"] = min(waves / sms, cycles)
     requests = sum(max(row.requests, row.sectors / L1_SECTORS) for row in rows if row.sectors)
+    issued = dict(unit_shares(launch)).get("pipe lsu", 0.0) / 100
     if requests:
         found["l1"] = min(requests / sms, cycles)
+    elif issued and not rows:  # instructions of all its memories: nobody tells them apart
+        found["lsu"] = issued * cycles
     l1 = dict(unit_shares(launch)).get("L1 and shared memory", 0.0)
     told = [launch.number(name) for name in (SM, MEMORY)]
     if None not in told:  # what the verdict and the decision matrix go by

@@ -101,7 +101,8 @@ def merge_sections(listed: list[Json], diagnoses: Sequence[Json | None]) -> list
     sections = {str(entry["id"]): entry for entry in listed}
     for name, title in SECTIONS.items():
         made = [d.get(name) if d is not None else None for d in diagnoses]
-        if not any(made):
+        # That there is no advice is an answer, too; a page without any other part has no such section.
+        if not any(made) and not (name == "advice" and [] in made):
             continue
         entry = sections.setdefault(name, {"id": name, "title": title, "data": {"launches": []}})
         have = list(entry["data"].get("launches") or [])

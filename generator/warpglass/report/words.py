@@ -77,4 +77,14 @@ def no_advice(launch: Json) -> str:
         return "the run did not get far enough for its counts to say something of the kernel"
     if run is None and not launch.get("measured"):
         return "the launch was not executed"
-    return "no rule found anything that would gain more than a few percent"
+    nothing = "no rule found anything that would gain more than a few percent"
+    if run is None:
+        code = launch["measured"].get("code")
+        if not code:
+            return f"{nothing}; most rules look at machine code, which the report has not or not to be read"
+        if "warp_executed" not in (code.get("profile") or {}):
+            return (
+                f"{nothing}; most rules look at counts by instruction, which the section SourceCounters (or "
+                "--set full) would give"
+            )
+    return nothing

@@ -1,4 +1,4 @@
-"""Advice, foremost first; absent until an analysis gives any.
+"""Advice, foremost first, or why there is none; absent until an analysis looked for any.
 
 Data: ``{"launches": [[{"title", "text", "evidence", "gain"?, "source"?, "line"?}]]}``, one list a launch. An
 analysis adds ``severity``, ``category``, ``derivation``, ``conflicts``, ``confirm`` and further ``lines``.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warpglass.report import view
+from warpglass.report import view, words
 
 TITLE = "Advice"
 
@@ -18,12 +18,17 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
     """Lists for each launch, or None without data."""
     data = view.section_data(report, "advice")
     lists = (data or {}).get("launches") or []
-    if not any(lists):
+    if all(items is None for items in lists):
         return None
+    launches = report.get("launches") or []
     return {
         "groups": [
-            {"index": index, "items": [_item(report, index, item) for item in items or []]}
-            for index, items in enumerate(lists)
+            {
+                "index": index,
+                "items": [_item(report, index, item) for item in items or []],
+                "none": view.sentence(f"None: {words.no_advice(launches[index])}."),
+            }
+            for index, items in enumerate(lists[: len(launches)])
         ]
     }
 
