@@ -170,3 +170,19 @@ def test_ranges_and_instances_of_the_raw_page() -> None:
     assert second["inst_executed"].value is None
     assert second["inst_executed"].instances[0].value is None
     assert not any(":" in name for name in first.metrics)
+
+
+@pytest.mark.parametrize(
+    ("said", "gain", "scope"),
+    [
+        ("Est. Speedup: 12.5%", 12.5, "global"),
+        ("Est. Local Speedup: 27,1%", 27.1, "local"),
+        ("Estimated Speedup: 50%", 50.0, "global"),
+        ("Est. Speedup: 1.2.3%", None, "global"),
+        ("Est. Speedup: ,%", None, "global"),
+    ],
+)
+def test_gains_of_the_details_text(said: str, gain: float | None, scope: str) -> None:
+    (rule, *_) = parse_details_text(TEXT.replace("Est. Speedup: 50%", said)).launches[0].rules
+    assert (rule.speedup, rule.messages[0].scope) == (gain, scope)
+    assert rule.messages[0].text == "This kernel is too small."

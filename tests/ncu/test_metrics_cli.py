@@ -6,9 +6,11 @@ import csv
 import io
 import json
 import math
+import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,3 +106,16 @@ def test_python_ranges_and_frames(report: Path) -> None:
             loaded.frame()
     else:
         assert list(loaded.frame()["kernel"]) == ["scale(float *, int)"] * 3
+    with pytest.raises(UsageError, match="ends too early"):
+        loaded.frame(["x=1+"])
+
+
+def test_frames_take_derived_columns(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a stand-in for the package: what it is handed is what counts."""
+    handed: list[dict[str, object]] = []
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=handed.extend))
+    ncu.load(report).frame(["double=smsp__inst_executed.sum * 2", "none=no_such.sum + 1"])
+    assert [(row["id"], row["double"], row["none"]) for row in handed] == [
+        (0, 8192.0, None), (1, 8192.0, None), (2, 8192.0, None),
+    ]  # fmt: skip
+    assert handed[0]["dram__bytes_write.sum"] is None

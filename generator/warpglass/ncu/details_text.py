@@ -21,7 +21,7 @@ _KERNEL = re.compile(
 )
 _SECTION = re.compile(r"^ {4}Section: (?P<name>.+?)\s*$")
 _RULE = re.compile(r"^ {4}(?P<type>INF|WRN|ERR|OPT)   (?P<text>.*)$")
-_SPEEDUP = re.compile(r"^Est\. (?P<local>Local )?Speedup: (?P<gain>[\d.,]+)%\s*(?P<text>.*)$")
+_SPEEDUP = re.compile(r"^Est(?:\.|imated) (?P<local>Local )?Speedup: (?P<gain>[\d.,]+)%\s*(?P<text>.*)$")
 #: Three columns set apart by at least two blanks: name, unit (may be missing), value.
 _ROW = re.compile(r"^ {4}(?P<name>\S.*?)(?: {2,}(?P<unit>\S+))? {2,}(?P<value>[^\s].*?)\s*$")
 _TYPES = {"INF": "info", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
@@ -125,12 +125,20 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
     return Report(name, 0, tuple(launches), {}, session, ())
 
 
+def _gain(text: str) -> float | None:
+    """Percent, with either decimal mark; None for what is no number."""
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
+
+
 def _rule(section: str, kind: str, lines: list[str]) -> Rule:
     text = " ".join(part for part in lines if part)
     gain: float | None = None
     scope: str | None = None
     if match := _SPEEDUP.match(text):
-        gain = float(match["gain"].replace(",", "."))
+        gain = _gain(match["gain"])
         scope = "local" if match["local"] else "global"
         text = match["text"]
     message = RuleMessage(_TYPES[kind], "", text, gain, scope)

@@ -349,11 +349,11 @@ class Report:
 
         return single(self, range_path)
 
-    def frame(self) -> Any:
-        """One row a launch, one column a metric, as a pandas or polars data frame."""
+    def frame(self, derive: Sequence[str] = ()) -> Any:
+        """One row a launch, one column a metric and ``name=expression``, as a pandas or polars data frame."""
         from warpglass.ncu.query import frame
 
-        return frame(self)
+        return frame(self, derive=derive)
 
     def tree(self) -> str:
         """Ranges and launches as text, with demangled and mangled names."""

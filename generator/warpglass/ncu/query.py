@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from warpglass.errors import UsageError
 from warpglass.inputs.demangle import demangled
+from warpglass.ncu.derive import parse_derived
 from warpglass.ncu.model import Launch, Report
 from warpglass.ncu.nvtx import matches
 
@@ -87,11 +88,13 @@ def render_tree(report: Report) -> str:
     return "\n".join([report.name, *_lines(range_tree(report), "")])
 
 
-def frame(report: Report, launches: Iterable[Launch] | None = None) -> Any:
+def frame(report: Report, launches: Iterable[Launch] | None = None, derive: Sequence[str] = ()) -> Any:
     """One row a launch, one column a metric, as a pandas or polars data frame.
 
-    Raises :class:`UsageError` where neither is installed.
+    ``derive`` adds columns, each ``name=expression``. Raises :class:`UsageError` where neither package is
+    installed, and for an expression that cannot be read.
     """
+    formulas = [parse_derived(text) for text in derive]
     rows = [
         {
             "id": launch.index,
@@ -99,6 +102,7 @@ def frame(report: Report, launches: Iterable[Launch] | None = None) -> Any:
             "grid": "x".join(map(str, launch.grid)),
             "block": "x".join(map(str, launch.block)),
             **{name: metric.value for name, metric in launch.metrics.items()},
+            **{formula.name: formula.value(launch.number) for formula in formulas},
         }
         for launch in (report.launches if launches is None else launches)
     ]
