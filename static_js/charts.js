@@ -5,6 +5,9 @@
  * @typedef {{newPlot: (node: HTMLElement, data: any[], layout: any, config: any) => Promise<unknown>}} ChartLibrary
  */
 
+/** Figures below so many pixels have their legend below. */
+const CHARTS_NARROW = 520;
+
 /** @type {Promise<ChartLibrary> | null} */
 let chartsLibrary = null;
 
@@ -75,6 +78,21 @@ export function chartsLayout(layout) {
   };
 }
 
+/**
+ * Layout for a figure so narrow that a legend beside it would leave no room for the lines: it goes below.
+ * @param {Record<string, any>} layout
+ * @param {number} traces lines and points that the legend names
+ * @param {number} width pixels of the figure
+ */
+export function chartsNarrow(layout, traces, width) {
+  if (!layout.showlegend || !(width > 0 && width < CHARTS_NARROW)) return layout;
+  return {
+    ...layout,
+    height: (layout.height ?? 340) + 20 * traces,
+    legend: { ...layout.legend, orientation: 'h', x: 0, xanchor: 'left', y: -0.25, yanchor: 'top' },
+  };
+}
+
 /** @param {HTMLElement} figure */
 async function chartsDraw(figure) {
   const spec = figure.querySelector('.chart-spec');
@@ -90,7 +108,8 @@ async function chartsDraw(figure) {
     const { data, layout } = JSON.parse(spec.textContent ?? '');
     live.hidden = false;
     fixed.hidden = true;
-    await library.newPlot(live, chartsColored(data, color), chartsColored(chartsLayout(layout), color), {
+    const fitted = chartsNarrow(layout, data.length, live.clientWidth);
+    await library.newPlot(live, chartsColored(data, color), chartsColored(chartsLayout(fitted), color), {
       displayModeBar: false,
       responsive: true,
       scrollZoom: false,

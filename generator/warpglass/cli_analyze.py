@@ -91,7 +91,8 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
     title = printable(f"{view.kernel_name(launch)} · {view.arch_text(launch)} · {view.launch_text(launch)}")
     verdict = printable(said["text"] + (f" [{said['evidence']}]" if said["evidence"] else ""))
     if shell.out.is_terminal:
-        shell.out.print(Panel(Text(verdict, style="bold"), title=Text(title), title_align="left"))
+        shell.out.print(Text(title))  # wrapped: a panel's title would be cut
+        shell.out.print(Panel(Text(verdict, style="bold")))
     else:
         shell.say(title)
         shell.say(verdict)
@@ -101,6 +102,8 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
             for one in block.get("numbers") or [] if block.get("type") == "numbers" else []:
                 value = "unknown" if one["value"] is None else f"{view.num(one['value'])} {one['unit']}"
                 note = one.get("why_unknown") or (one.get("rule") if one["name"] == "Time" else "")
+                if str(note).startswith("no time is known"):
+                    note = "needs a time"  # the row of the time says what would give it
                 rows.append([str(one["name"]), value, str(one["evidence"]), str(note or "")])
     for block in (_of(report, "bottleneck", index) or {}).get("blocks") or []:
         waits = str(block.get("caption")).startswith("What warps wait for")

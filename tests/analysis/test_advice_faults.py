@@ -135,6 +135,7 @@ FAULTS = (
     ),
     Fault("passes", "reuse", "register-reuse", (864, 1, 1)),
     Fault("tree", "reuse", "warp-shuffles"),
+    Fault("pass", "everyday", "fewer-bytes", (3456, 1, 1)),
     Fault("function", "numbers", "double", (864, 1, 1)),
     Fault(
         "doubles",

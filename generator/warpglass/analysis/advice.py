@@ -7,7 +7,7 @@ from dataclasses import replace
 from warpglass.analysis.advice_atomics import ATOMIC_RULES
 from warpglass.analysis.advice_compute import COMPUTE_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
-from warpglass.analysis.advice_memory import MEMORY_RULES
+from warpglass.analysis.advice_memory import MEMORY_RULES, streaming
 from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case
 from warpglass.analysis.advice_products import PRODUCT_RULES
 from warpglass.analysis.advice_reuse import REUSE_RULES
@@ -50,6 +50,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
         else:
             lines = tuple(dict.fromkeys((*first.lines, *one.lines)))
             merged[one.id] = replace(first, lines=lines, pcs=tuple(dict.fromkeys((*first.pcs, *one.pcs))))
-    return tuple(
+    told = tuple(
         one for name, one in merged.items() if not any(by in merged for by in _COVERED.get(name, ()))
     )
+    return told or tuple(streaming(case))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from warpglass.analysis.occupancy_view import stage_costs
 from warpglass.analysis.padding import find_remedy, requests_of
 from warpglass.machine.result import AccessSample
 
-__all__ = ["MEMORY_RULES"]
+__all__ = ["MEMORY_RULES", "streaming"]
 
 _EXCESS = 1.1
 #: A float4 that is off by 16 bytes takes 17 sectors for 16.
@@ -389,6 +390,30 @@ def load_store(case: Case) -> Iterator[Advice]:
         confirm="the load/store pipe's share falls, the arithmetic pipe's rises",
         derivation="a quarter of the loads, as 4 values of a 16-byte access or a tile of 4 x 4 give",
     )
+
+
+def streaming(case: Case) -> Iterator[Advice]:
+    """Device memory is the limit and nothing moves twice: said where nothing else is to be said."""
+    model, roof = case.model, case.roof
+    unique, requested = roof.unique.value, roof.requested.value
+    if model.top != "dram" or not unique or not requested or requested > 1.1 * unique:
+        return
+    if case.reads is None:
+        return  # what was measured without a trace does not tell which bytes are the same
+    made = make(
+        case,
+        "fewer-bytes",
+        "Nothing moves twice: only fewer bytes are faster",
+        f"device memory is busy longest, {model.cycles['dram']:,.0f} cycles, and {unique:,.0f} of "
+        f"{requested:,.0f} requested bytes are distinct: each byte moves once. What is left are narrower "
+        "types and fusing the kernel with the one that makes or uses its data.",
+        "memory",
+        model.gain(dram=model.cycles["dram"] / 2),
+        confirm="dram__bytes falls",
+        conflicts=("narrower types keep fewer digits",),
+        derivation="half the width, or one array in two kept from device memory, halves the bytes",
+    )
+    yield replace(made, severity="info")
 
 
 MEMORY_RULES = (alignment, coalescing, padding, pipelining, wider, load_store, spills)

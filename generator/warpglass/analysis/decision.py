@@ -62,6 +62,8 @@ _SITUATIONS = (
     ("latency-bound", "more independent work: warps, accumulators, loads in flight"),
     ("shared memory above the cliff", "fewer bytes a block: the nearest cliff says how many"),
 )
+#: Percent of a roof that clocks above the table's can reach; beyond, two inputs do not belong together.
+_MOST_ATTAINED = 120.0
 
 
 def decision_rows(found: Sequence[tuple[bool | None, str, str]]) -> tuple[DecisionRow, ...]:
@@ -137,7 +139,7 @@ def decide(
             (both(compute, main in ("fp32", "fp64", "fp16")), f"{busy}; {main_text}", "modelled"),
             (both(compute, tensor), f"{busy}; {main_text}", "modelled"),
             (both(compute, integer), f"{busy}; {main_text}", "modelled"),
-            (latency, f"{busy}, {_share(model, 'latency'):.0%} of the longest; {warps_text}", "modelled"),
+            (latency, f"{busy}; latency is {_share(model, 'latency'):.0%} of it; {warps_text}", "modelled"),
             (above, shared_text, "static"),
         )
     )
@@ -185,6 +187,8 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
         text += f". Memory is not weighed: {roof.requested.why_unknown}"
     if roof.attained.value is not None:
         text += f"; {roof.attained.value:.3g} % of the roof attained"
+        if roof.attained.value > _MOST_ATTAINED:
+            text += ", which no GPU can: the time, the problem or --gpu is another's"
     return text + ".", "info"
 
 

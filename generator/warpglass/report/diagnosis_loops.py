@@ -27,6 +27,10 @@ Json = dict[str, Any]
 _MOST_LISTED, _MOST_MIXES, _MOST_OPCODES = 12, 6, 16
 
 
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def place_of(loop: LoopView) -> str:
     """Where a loop stands, in words."""
     place = f"line {loop.line[1]}" if loop.line else f"instruction {loop.start}"
@@ -106,8 +110,8 @@ def tight_blocks(tight: Sequence[Tightening], coded: bool) -> list[Json]:
         ]
         return [
             table(
-                f"Stalls that could be tighter: {len(tight)} instructions, "
-                f"{sum(t.saved for t in tight)} cycles; in CuAssembler's notation",
+                f"Stalls that could be tighter: {_many(len(tight), 'instruction')}, "
+                f"{_many(sum(t.saved for t in tight), 'cycle')}; in CuAssembler's notation",
                 ("instruction", "why", "cycles saved", "now", "could be"),
                 rows,
                 "modelled",

@@ -68,3 +68,20 @@ __global__ void waits(volatile int* flag, int* out) {
 __global__ void bins(const unsigned* data, int* count, int n) {
     for (int i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256) atomicAdd(&count[data[i] & 63], 1);
 }
+
+// A pass over two arrays that does next to nothing with them, and the same fused with what follows.
+__global__ void pass_fault(const float* x, float* y, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    y[i] = fmaf(a, x[i], y[i]);
+}
+
+__global__ void pass_fixed(const float* x, float* y, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float one = x[i], two = y[i], three = one + a, four = two + a;
+#pragma unroll
+    for (int k = 0; k < 128; k++) {
+        one = fmaf(one, a, 1.0f), two = fmaf(two, a, 2.0f);
+        three = fmaf(three, a, 3.0f), four = fmaf(four, a, 4.0f);
+    }
+    y[i] = one + two + three + four;
+}
