@@ -126,3 +126,21 @@ def test_deep_and_nameless_ranges_are_kept_within_bounds() -> None:
     assert path.ranges == ("(unnamed)",) * 100
     assert made.tree().count("(unnamed)") == 100
     assert made.query("**/(unnamed)") == made.launches
+
+
+def test_a_page_of_endless_ranges_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    w = Writer()
+    result = w.result("k", [("a", 1, None)], thread_id=1)
+    for i in range(90):
+        stack = result.nvtx.threads.add(thread_id=1).stacks.add(domain=1)
+        for j in range(40):
+            stack.ranges.add(name=b"%d %d " % (i, j) + b"x" * 600)
+    w.block(results=[result])
+    path = tmp_path / "made.ncu-rep"
+    path.write_bytes(w.out)
+    data = make_report([path], ReportOptions(charts="static")).data
+    kept = data["launches"][0]["measured"]["nvtx"]
+    assert 0 < sum(map(len, kept)) <= 14_000
+    monkeypatch.setattr(section, "_MOST_NODES", 7)
+    launches = [{"measured": {"nvtx": [f"d@a{i}/b"]}, "kernel": {"name": "k"}} for i in range(9)]
+    assert [node["name"] for node in section._ranges(launches)] == ["d@a0", "d@a1", "d@a2", "d@a3"]

@@ -228,10 +228,7 @@ def _measured(
         "evidence": "measured",
         "context": launch.context,
         "stream": launch.stream,
-        "nvtx": [
-            str(NvtxPath(cut(path.domain), tuple(map(cut, path.ranges))))
-            for path in launch.nvtx[:MAX_RANGES]
-        ],
+        "nvtx": _ranges(launch),
         "call_stack": [
             {"function": f.function[:200], "module": short_path(f.module)[:200], "line": f.line}
             for f in launch.call_stack[:64]
@@ -246,6 +243,22 @@ def _measured(
         "code": None,
         "predicted": [],
     }  # fmt: skip
+
+
+def _ranges(launch: Launch) -> list[str]:
+    """The launch's NVTX paths, as many as a page can hold: real ones are a few of some fifty letters."""
+    out: list[str] = []
+    room = MAX_TEXT
+    for path in launch.nvtx[:MAX_RANGES]:
+        ranges = tuple(map(cut, path.ranges))
+        while len(ranges) > 1 and sum(map(len, ranges)) > room:
+            ranges = ranges[:-1]
+        text = str(NvtxPath(cut(path.domain), ranges))
+        room -= len(text)
+        if room < 0 and out:
+            break
+        out.append(text)
+    return out
 
 
 def _rule(rule: Rule) -> Json:

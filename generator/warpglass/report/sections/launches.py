@@ -30,6 +30,10 @@ def context(report: Mapping[str, Any]) -> dict[str, Any] | None:
 
 #: Ranges within ranges that the tree shows.
 _MOST_NESTED = 32
+#: Ranges that the tree shows; a page of more would not open.
+_MOST_NODES = 5000
+#: Letters of its ranges by which a launch is found.
+_MOST_SEARCHED = 2000
 #: Letters of a verdict's head that the table shows alone.
 _MOST_LIMITER = 28
 
@@ -53,32 +57,38 @@ def _measured(report: Mapping[str, Any], launch: Mapping[str, Any]) -> list[dict
 def _ranges(launches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """NVTX ranges as a tree: ``{"name", "children", "launches"}``, launches as (index, name)."""
     root: dict[str, Any] = {"children": {}, "launches": []}
+    left = _MOST_NODES
     for index, launch in enumerate(launches):
         for path in (launch.get("measured") or {}).get("nvtx") or []:
             node = root
             domain, ranges = split_path(str(path))
             for part in (f"{domain}@{ranges[0]}" if ranges else domain, *ranges[1:_MOST_NESTED]):
+                left -= part not in node["children"]
+                if left < 0:
+                    return _listed(root)
                 node = node["children"].setdefault(part, {"children": {}, "launches": []})
             node["launches"].append(
                 {"index": index, "href": view.fragment(index), "name": view.short_name(launch)}
             )
 
-    def within(node: Mapping[str, Any]) -> set[int]:
-        """Launches at and below a range; one may stand in several ranges."""
-        return {one["index"] for one in node["launches"]}.union(*map(within, node["children"].values()))
+    return _listed(root)
 
-    def listed(node: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [
-            {
-                "name": name,
-                "children": listed(child),
-                "launches": child["launches"],
-                "count": len(within(child)),
-            }
-            for name, child in node["children"].items()
-        ]
 
-    return listed(root)
+def _within(node: Mapping[str, Any]) -> set[int]:
+    """Launches at and below a range; one may stand in several ranges."""
+    return {one["index"] for one in node["launches"]}.union(*map(_within, node["children"].values()))
+
+
+def _listed(node: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "children": _listed(child),
+            "launches": child["launches"],
+            "count": len(_within(child)),
+        }
+        for name, child in node["children"].items()
+    ]
 
 
 def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +113,7 @@ def _row(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) -> di
         "state": run_state(run),
         "run": _run_text(run) if run is not None or not launch.get("measured") else "measured",
         "measured": _measured(report, launch),
-        "nvtx": " ".join((launch.get("measured") or {}).get("nvtx") or []),
+        "nvtx": " ".join((launch.get("measured") or {}).get("nvtx") or [])[:_MOST_SEARCHED],
         "verdict": verdict(report, index, launch),
         "limiter": _limiter(verdict(report, index, launch)),
     }
