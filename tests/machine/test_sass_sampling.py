@@ -94,3 +94,41 @@ def test_bits_that_meet_make_no_sum() -> None:
     assert merged(rows, tid, 3 << 10).cls == FREE
     assert scaled(block, block).cls == FREE
     assert constant(-48).may & 15 == 0
+
+
+#: Bodies, and whether the first four blocks of 48 threads do the same.
+COMPARED = {
+    "out[i] = in[i];": True,
+    "if (i < 4 * 48 - 1) out[i] = in[i];": False,  # one lane of the last block
+    "if (threadIdx.x < 20) out[i] = in[i];": True,
+    "if (blockIdx.x == 2) out[i] = in[i];": False,
+    "for (int n = 0; n < (int)blockIdx.x; ++n) out[i] += n;": False,
+    "out[i * 2] = in[i + blockIdx.x];": False,  # other sectors from block to block
+    "__shared__ int t[64]; t[threadIdx.x] = i; __syncthreads(); out[i] = t[threadIdx.x ^ 1];": True,
+    "__shared__ int t[4096]; t[threadIdx.x * (1 + blockIdx.x)] = i; out[i] = t[threadIdx.x];": False,
+    "atomicAdd(&out[threadIdx.x / 4], 1);": True,
+}
+
+
+@pytest.mark.parametrize("isa", ["sass", "ptx"])
+@pytest.mark.parametrize("body", COMPARED)
+def test_blocks_of_a_batch_are_compared(body: str, isa: str) -> None:
+    """Two sums may be equal though blocks differ: what each block counts decides."""
+    head = "__global__ void k(int *out, const int *in) {\n  int i = blockIdx.x * 48 + threadIdx.x;\n  "
+    source = f"{head}{body}\n}}\n"
+    asked: dict[str, Any] = {"grid": 4, "block": 48, "isa": isa}
+    alone = [run(source, options=RunOptions(sample=False, only_blocks=(b,)), **asked) for b in range(4)]
+    same = all(
+        np.array_equal(one.counters[name], alone[0].counters[name]) for one in alone for name in one.counters
+    )
+    assert same is COMPARED[body]
+    together = run(source, options=RunOptions(sample=False, compare=True), **asked)
+    assert together.alike is same
+    assert run(source, options=RunOptions(sample=False), **asked).alike is None
+
+
+def test_what_is_split_into_batches_is_not_compared() -> None:
+    source = "__global__ void k(int *out) {\n  out[blockIdx.x * 64 + threadIdx.x] = 1;\n}\n"
+    options = RunOptions(sample=False, compare=True, batch_lanes=128)
+    assert run(source, grid=4, block=64, options=options).alike is False
+    assert run(source, grid=2, block=64, options=options).alike is True

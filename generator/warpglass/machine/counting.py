@@ -80,6 +80,10 @@ def count_global(
         else:
             rows, mask = _rows(access, access.index + offset, okay)
             counts = rules.global_counts(rows, size, mask)
+            if m.alike is not None:
+                m.alike.counted(
+                    access.on, counts.live, counts.sectors, counts.ideal, counts.broadcast, counts.addresses
+                )
             from_const = access.space != 0
             sums = (
                 int((counts.live > 0).sum()),
@@ -115,6 +119,8 @@ def count_local(m: Machine, pc: int, access: Access, offset: int, size: int) -> 
             total += counts.sectors
             ideal += counts.ideal
         live = counts.live
+        if m.alike is not None:
+            m.alike.counted(access.on, live, total, ideal)
         rows, mask = _rows(access, own.reshape(access.index.shape), None)
         sums = (
             int((live > 0).sum()), int(total.sum()), int(ideal.sum()), 0, 0, 0, int(live.sum()) * size,
@@ -132,6 +138,10 @@ def count_shared(m: Machine, pc: int, access: Access, offset: int, size: int, ok
     if known is None:
         rows, mask = _rows(access, access.own + offset, okay)
         counts = rules.shared_counts(rows, size, mask)
+        if m.alike is not None:
+            m.alike.counted(
+                access.on, counts.live, counts.wavefronts, counts.ideal, counts.broadcast, counts.addresses
+            )
         sums = (
             int((counts.live > 0).sum()), 0, 0, int(counts.wavefronts.sum()), int(counts.ideal.sum()),
             int(counts.broadcast.sum()), int(counts.live.sum()) * size, int(counts.addresses.sum()) * size,

@@ -173,6 +173,7 @@ def result_of(
         active_histogram=run.counters.histogram(),
         writer=None if run.watch is None else run.watch.writer,
         functions=tuple((f.name, f.start, f.end) for f in program.functions),
+        alike=len(run.alike) == 1 and run.alike[0].holds if run.options.compare else None,
     )
 
 

@@ -259,6 +259,8 @@ class BulkCopyOp(Op):
             )  # fmt: skip
             return
         c = m.counters
+        if m.alike is not None:
+            m.alike.refuse()
         c.requests[self.pc] += 1
         c.bytes[self.pc] += size
         c.bytes_distinct[self.pc] += size

@@ -233,6 +233,7 @@ class RunResult:
     functions: tuple[tuple[str, int, int], ...] = ()
     writer: Writer | None = None  # of the byte that RunOptions.watch names
     scaled: Mapping[str, object] | None = None  # block classes and multiplicities where blocks were sampled
+    alike: bool | None = None  # whether all blocks did the same, where ``RunOptions.compare`` asked
 
     @property
     def blocks_counted(self) -> int:

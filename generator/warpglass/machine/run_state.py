@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warpglass.machine.alike import Alike
 from warpglass.machine.counters import Counters
 from warpglass.machine.launch import Launch
 from warpglass.machine.memory import Arena
@@ -66,6 +67,8 @@ class RunState:
         self.version = 0
         #: Facts of the launch that special instructions need (symbol table, parameter offsets …).
         self.extra: dict[str, Any] = {}
+        #: One for each batch whose blocks are compared.
+        self.alike: list[Alike] = []
         #: Global regions whose content is unknown: start to 1 + pc of the counted instruction it comes from.
         self.unknown_regions: dict[int, int] = {}
         #: Bytes at the start of a block's shared memory that belong to the system.

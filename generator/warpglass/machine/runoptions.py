@@ -20,7 +20,8 @@ class RunOptions:
     ``batch_lanes`` is how many lanes run at once, None lets the machine choose. ``memory_limit`` bounds
     materialised bytes. ``racecheck`` watches shared memory. ``only_blocks`` executes these
     linear block indexes alone; ``sample`` allows to execute classes of equal blocks once where the whole
-    grid is beyond the budget; ``keep_buffers`` copies the buffers into the result. ``watch`` is the
+    grid is beyond the budget; ``compare`` watches whether the blocks of the one batch do the same;
+    ``keep_buffers`` copies the buffers into the result. ``watch`` is the
     address of a byte of global memory whose last writer is to be found.
     """
 
@@ -36,6 +37,7 @@ class RunOptions:
     racecheck: bool = True
     only_blocks: tuple[int, ...] | None = None
     sample: bool = True
+    compare: bool = False
     keep_buffers: bool = True
     watch: int | None = None
 

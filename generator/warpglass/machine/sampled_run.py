@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from warpglass.machine.launch import Launch
 from warpglass.machine.result import Finding, RunResult
 from warpglass.machine.runoptions import RunOptions
@@ -41,12 +43,24 @@ def sampled_run(
         traced = tuple(b for b in options.trace_blocks if b == linear)
         return execute(replace(_alone(options, (linear,)), trace_blocks=traced))
 
+    def alike(blocks: tuple[int, ...], first: RunResult) -> bool:
+        """Whether all of some blocks do what ``first`` did, executed together."""
+        if first.findings or first.counts["warp_executed"] * len(blocks) > options.max_warp_instructions:
+            return False
+        run = execute(replace(_alone(options, blocks), compare=True))
+        return (
+            run.complete
+            and bool(run.alike)
+            and not run.findings
+            and all(np.array_equal(run.counters[n], len(blocks) * c) for n, c in first.counters.items())
+        )
+
     first = block(0)
     if first.counts["warp_executed"] * launch.blocks <= options.max_warp_instructions:
         return None
     if max(first.counts.values()) * launch.blocks >= MOST_COUNT:
         return None
-    found = sample_grid(launch.grid, block)
+    found = sample_grid(launch.grid, block, alike)
     if found is None:
         return None
     buffers = whole_footprint(found, launch, lambda blocks: execute(_alone(options, blocks)))

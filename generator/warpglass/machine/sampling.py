@@ -67,22 +67,41 @@ class Sampled:
         )
 
 
-def sample_grid(grid: Dim3, run_block: Callable[[int], RunResult]) -> Sampled | None:
+def sample_grid(
+    grid: Dim3,
+    run_block: Callable[[int], RunResult],
+    alike: Callable[[tuple[int, ...], RunResult], bool] | None = None,
+) -> Sampled | None:
     """Cut ``grid`` into boxes of equal blocks; ``run_block`` executes one by its linear index.
 
-    None where a block does not run to its end, or the boxes are too many.
+    ``alike`` executes several together and says whether each did what a run of one block did: where they
+    are, none of them has to be executed alone. None where a block does not run to its end, or the boxes are
+    too many.
     """
     cache: dict[Low, RunResult] = {}
+    together: set[Low] = set()
     x, y, _ = grid
+
+    def linear(at: Low) -> int:
+        return at[0] + x * (at[1] + y * at[2])
 
     def run(at: Low) -> RunResult:
         if at not in cache:
             if len(cache) >= MOST_BLOCKS:
                 raise _TooManyError
-            cache[at] = run_block(at[0] + x * (at[1] + y * at[2]))
+            cache[at] = run_block(linear(at))
             if not cache[at].complete:
                 raise _TooManyError
         return cache[at]
+
+    def same(box: BlockClass, first: RunResult) -> bool:
+        probes = [at for at in _probes(box) if at != box.low]
+        fresh = [at for at in probes if at not in cache]
+        if alike is not None and len(fresh) > 1:
+            together.update(fresh)
+            if alike(tuple(sorted(linear(at) for at in fresh)), first):
+                return all(_same(first, cache[at]) for at in probes if at in cache)
+        return all(_same(first, run(at)) for at in probes)
 
     classes: list[BlockClass] = []
     boxes = [BlockClass((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1))]
@@ -90,14 +109,14 @@ def sample_grid(grid: Dim3, run_block: Callable[[int], RunResult]) -> Sampled | 
         while boxes:
             box = boxes.pop()
             first = run(box.low)
-            if all(_same(first, run(at)) for at in _probes(box)):
+            if same(box, first):
                 classes.append(box)
             else:
                 boxes.extend(_parts(box, run))
     except _TooManyError:
         return None
     classes.sort(key=lambda c: (c.low[2], c.low[1], c.low[0]))
-    return Sampled(tuple(classes), tuple(cache[c.low] for c in classes), len(cache))
+    return Sampled(tuple(classes), tuple(cache[c.low] for c in classes), len(together | set(cache)))
 
 
 class _TooManyError(Exception):

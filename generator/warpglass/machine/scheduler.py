@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpglass.machine.alike import Alike
 from warpglass.machine.async_copy import AsyncCopies
 from warpglass.machine.barriers import BarrierUnit
 from warpglass.machine.bits import Ints
@@ -72,6 +73,10 @@ class Machine(State):
         self.groups: list[Group] = [Group(0, Selection(rows, self.exists[rows]))]
         self.spin = SpinWatch(self)
         self._join_places = program.join_places
+        #: Compares the blocks of the batch where that was asked for.
+        self.alike = Alike(blocks.shape[0], self.wpb) if run.options.compare else None
+        if self.alike is not None:
+            run.alike.append(self.alike)
 
     # -- placing groups ----------------------------------------------------------------------------------
 
@@ -148,6 +153,8 @@ class Machine(State):
         pc = self.current_pc = op.pc
         on = sel if op.guard < 0 else sel.narrow(self.R[op.guard], op.negated)
         self.counters.issue(pc, sel, on)
+        if self.alike is not None:
+            self.alike.issue(sel, on)
         self.run_state.issued += sel.nrows
         traced = group.traced
         if traced is None:

@@ -115,6 +115,8 @@ class FragmentOp(Op):
         flat = own.reshape(rows, -1)
         volume = flat.shape[1] * self.size * rows
         distinct = rules.distinct(flat, None) * self.size
+        if m.alike is not None:
+            m.alike.refuse()
         c.requests[pc] += rows
         c.bytes[pc] += volume
         c.bytes_distinct[pc] += int(distinct.sum())
