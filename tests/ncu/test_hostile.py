@@ -127,3 +127,22 @@ def test_a_result_of_a_quarter_gigabyte_is_refused(monkeypatch: pytest.MonkeyPat
     report = ncu.parse(small_report())
     assert len(report) == 0
     assert "a ProfileResult claims" in report.problems[0]
+
+
+def test_sections_of_everything_are_bounded() -> None:
+    w = Writer()
+    result = w.result("k", [("a", 1, None)])
+    for n in range(8):
+        section = result.sections.add(identifier=b"S%d" % n, order=n)
+        for _ in range(300):
+            section.body.add().items.add().table.metrics.add(name=b"a")
+        wide = section.body.add().items.add().bar_chart
+        for _ in range(900):
+            section.header.metrics.add(name=b"a")
+            wide.metrics.add(name=b"a")
+        deep = section.body.add()
+        for _ in range(40):
+            deep = deep.items.add().container
+    w.block(results=[result])
+    found = layout(ncu.parse(w.out).launches[0])
+    assert [(len(s.header), len(s.blocks)) for s in found] == [(400, 100)] * 8

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from warpglass.ncu.link_tables import LINK_GRIDS, LINK_TABLES
@@ -19,6 +20,9 @@ __all__ = ["Block", "Cell", "RoofLine", "SectionLayout", "compute_capability", "
 
 #: Definitions are a few dozen; nested containers are two deep.
 _MAX_DEPTH = 8
+#: Real sections have up to 20 cells in a list and 5 blocks, launches some 500 cells; what is beyond these
+#: numbers is no section for people, and a page of it would not open.
+_MAX_CELLS, _MAX_BLOCKS, _MAX_ROOFS, _MAX_TOTAL = 400, 100, 40, 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def _cell(metric: Any, cc: int | None) -> Cell | None:
 
 
 def _cells(metrics: Iterable[Any], cc: int | None) -> tuple[Cell, ...]:
-    found = (_cell(metric, cc) for metric in metrics)
+    found = (_cell(metric, cc) for metric in islice(metrics, _MAX_CELLS))
     return tuple(cell for cell in found if cell is not None)
 
 
@@ -144,15 +148,16 @@ def _roofline(message: Any, cc: int | None) -> Block:
         "roofline",
         _text(message.label),
         columns=(_text(message.x_axis.label), _text(message.y_axis.label)),
-        roofs=tuple(map(line, message.roofs)),
-        achieved=tuple(map(line, message.achieved)),
+        roofs=tuple(map(line, message.roofs[:_MAX_ROOFS])),
+        achieved=tuple(map(line, message.achieved[:_MAX_ROOFS])),
     )
 
 
 def _metric_table(message: Any, cc: int | None) -> Block:
     suffixes = [(_text(c.suffix), _text(c.header)) for group in message.columns for c in group.columns]
+    del suffixes[_MAX_ROOFS:]
     rows = []
-    for group in message.rows:
+    for group in message.rows[:_MAX_CELLS]:
         for cell in _cells(group.metrics, cc):
             base = cell.metric
             cells = tuple(Cell(head, base + suffix) for suffix, head in suffixes)
@@ -162,8 +167,8 @@ def _metric_table(message: Any, cc: int | None) -> Block:
 
 def _timeline(message: Any, cc: int | None) -> Block:
     rows = []
-    for group in message.groups:
-        for row in group.rows:
+    for group in message.groups[:_MAX_BLOCKS]:
+        for row in group.rows[:_MAX_BLOCKS]:
             cells = _cells(row.metrics, cc)
             if cells:
                 rows.append((_text(group.label), cells))
@@ -201,7 +206,7 @@ def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]
     out: list[Block] = []
     if depth > _MAX_DEPTH:
         return out
-    for item in items:
+    for item in items[:_MAX_BLOCKS]:
         if item.HasField("filter") and not _passes(item.filter, cc):
             continue
         if item.HasField("container"):
@@ -231,8 +236,10 @@ def _blocks(items: Sequence[Any], cc: int | None, depth: int = 0) -> list[Block]
 def _section(message: Any, cc: int | None) -> SectionLayout:
     identifier = _text(message.identifier)
     blocks: list[Block] = []
-    for body in message.body:
+    for body in message.body[:_MAX_BLOCKS]:
         blocks += _blocks(body.items, cc)
+        if len(blocks) >= _MAX_BLOCKS:
+            break
     if "MemoryWorkloadAnalysis_Tables" in identifier and not blocks:
         blocks += [_named_table(title) for title in MEMORY_TABLES]
     return SectionLayout(
@@ -242,14 +249,24 @@ def _section(message: Any, cc: int | None) -> SectionLayout:
         parent=_text(message.extends),
         description=_text(message.description),
         header=_cells(message.header.metrics, cc),
-        blocks=tuple(blocks),
+        blocks=tuple(blocks[:_MAX_BLOCKS]),
     )
+
+
+def _size(section: SectionLayout) -> int:
+    """Cells of a section."""
+    blocks = sum(
+        len(block.cells) + len(block.roofs) + sum(len(cells) for _, cells in block.rows)
+        for block in section.blocks
+    )
+    return len(section.header) + blocks
 
 
 def layout(launch: Launch, arch: str | None = None) -> tuple[SectionLayout, ...]:
     """A launch's sections in their stored order, those that extend another right behind it."""
     cc = compute_capability(launch, arch)
     sections = []
+    left = _MAX_TOTAL
     for raw in launch.sections:
         if isinstance(raw, SectionLayout):  # an export lays itself out
             sections.append(raw)
@@ -257,7 +274,11 @@ def layout(launch: Launch, arch: str | None = None) -> tuple[SectionLayout, ...]
         message: Any = raw
         if message.HasField("filter") and not _passes(message.filter, cc):
             continue
-        sections.append(_section(message, cc))
+        section = _section(message, cc)
+        left -= _size(section)
+        if left < 0:
+            break
+        sections.append(section)
     orders = {section.id: section.order for section in sections}
     sections.sort(key=lambda s: (orders.get(s.parent, s.order), bool(s.parent), s.order, s.id))
     return tuple(sections)

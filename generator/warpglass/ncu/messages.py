@@ -94,7 +94,7 @@ MESSAGES: Mapping[str, Mapping[int, str]] = {
     "ArchRange": {1: "low u", 2: "high u"},
     "SectionBody": {1: "items *BodyItem", 2: "display_name b"},
     "BodyItem": {
-        1: "table Table", 2: "bar_chart BarChart", 3: "histogram Named", 4: "line_chart LineChart",
+        1: "table Table", 2: "bar_chart BarChart", 4: "line_chart LineChart",
         5: "container BodyItems", 6: "roofline Roofline", 7: "hot_spots HotSpots",
         8: "metric_table MetricTable", 101: "shared_table Named", 102: "first_level_table Named",
         103: "second_level_table Named", 104: "dram_table Named", 105: "memory_chart Named",
