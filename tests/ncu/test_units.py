@@ -33,6 +33,13 @@ from warpglass.ncu.units import unit_of
         ("launch__grid_size", "block"),
         ("launch__waves_per_multiprocessor", ""),
         ("launch__kernel_name", ""),
+        ("l1tex__lsu_writeback_active_mem_lg.sum", "cycle"),
+        ("smsp__issue_active.avg", "cycle"),
+        ("smsp__issue_active.avg.per_cycle_active", ""),
+        ("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio", "byte/sector"),
+        ("derived__l1tex__lsu_writeback_bytes_mem_lg.sum.peak_sustained", "byte/cycle"),
+        ("derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second", "byte/s"),
+        ("profiler__pmsampler_interval_time", "ns"),
     ],
 )
 def test_units(name: str, unit: str) -> None:

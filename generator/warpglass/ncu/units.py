@@ -44,6 +44,9 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), unit)
     for pattern, unit in (
         (r"average_warp_latency_per_inst_issued\.ratio|warps_active_per_inst_executed\.ratio", "cycle"),
+        (r"bytes_per_sector\w*\.ratio$", "byte/sector"),
+        (r"(writeback|issue)_active\w*\.(sum|avg|min|max)$", "cycle"),
+        (r"interval_time$", "ns"),
         (r"\.pct$|_pct$|\.pct_of_peak|pct_of_peak_sustained", "%"),
         (r"throughput(\.|$).*pct|throughput_internal", "%"),
         (r"cycles_elapsed\.\w+\.per_second$|cycles\w*\.\w+\.per_second$|clock_rate$|frequency", "hz"),
