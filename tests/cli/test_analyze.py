@@ -73,6 +73,25 @@ def test_markdown_has_its_headings(cli) -> None:
     assert len(out) <= MOST_CHARACTERS
 
 
+def test_markdown_of_many_launches_starts_with_all_of_them() -> None:
+    """What is cut are details: verdict and foremost advice of each launch come before them."""
+    advice = [{"title": "Launch more blocks", "gain": "2.00 to 3.00 times faster"}]
+    said = {"text": "Latency-bound: waiting takes longest, 9 cycles an SM; next is nothing", "evidence": ""}
+    sections = [
+        {"id": "verdict", "title": "", "data": {"launches": [said] * 150}},
+        {"id": "advice", "title": "", "data": {"launches": [advice] * 150}},
+    ]
+    launches = [{"kernel": {"bare": f"k{i}"}} for i in range(150)]
+    text = analysis_markdown({"launches": launches, "sections": sections})
+    listed = text.split("## Baseline", 1)[0]
+    assert "| `k0` |" in listed
+    assert "| `k99` |" in listed
+    assert "Latency\\-bound: waiting takes longest, 9 cycles an SM |" in listed
+    assert "Launch more blocks \\(2.00 to 3.00 times faster\\)" in listed
+    assert "and 50 more" in listed
+    assert len(text) <= MOST_CHARACTERS
+
+
 def test_markdown_is_cut() -> None:
     row = ["x" * 90] * 3
     block = {"type": "table", "caption": "many", "columns": ["a", "b", "c"], "rows": [row] * 2000}

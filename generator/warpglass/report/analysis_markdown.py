@@ -11,6 +11,8 @@ from warpglass.report.markdown import code, text
 __all__ = ["MOST_CHARACTERS", "analysis_markdown"]
 
 MOST_CHARACTERS = 60_000
+#: Launches, characters of a name and of a verdict in the overview.
+_MOST_LISTED, _NAME, _SENTENCE = 100, 80, 120
 _UNKNOWN = "Unknown: the launch was not executed."
 _CUT = "\n\nCut at 60,000 characters; the page and the JSON hold the rest.\n"
 #: Heading, section, and which of its blocks belong under it.
@@ -141,9 +143,28 @@ def _advice(report: Mapping[str, Any], index: int, launch: Mapping[str, Any]) ->
     return [*lines, ""]
 
 
+def _overview(report: Mapping[str, Any]) -> list[str]:
+    """Verdict and foremost advice of every launch, where there are several: the rest may be cut."""
+    launches = report.get("launches") or []
+    if len(launches) < 2:
+        return []
+    lines = ["# Launches", "", "| kernel | launch | verdict | foremost advice |", "|---|---|---|---|"]
+    for index, launch in enumerate(launches[:_MOST_LISTED]):
+        said = str(words.verdict(report, index, launch)["text"])
+        advice = _launch(report, "advice", index) or []
+        first = f"{advice[0].get('title')} ({advice[0].get('gain') or ''})" if advice else ""
+        lines.append(
+            f"| {code(view.kernel_name(launch)[:_NAME])} | {text(view.launch_text(launch))} | "
+            f"{text(said.split(';')[0].split('. ')[0][:_SENTENCE])} | {text(first)} |"
+        )
+    if len(launches) > _MOST_LISTED:
+        lines += ["", f"and {len(launches) - _MOST_LISTED} more"]
+    return [*lines, ""]
+
+
 def analysis_markdown(report: Mapping[str, Any]) -> str:
     """Baseline, roofline, occupancy, compute/load ratio, mix, shared-memory cliff, recommendations."""
-    lines: list[str] = []
+    lines = _overview(report)
     for index, launch in enumerate(report.get("launches") or []):
         said = words.verdict(report, index, launch)
         lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
