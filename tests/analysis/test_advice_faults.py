@@ -135,6 +135,14 @@ FAULTS = (
     ),
     Fault("passes", "reuse", "register-reuse", (864, 1, 1)),
     Fault("tree", "reuse", "warp-shuffles"),
+    Fault(
+        "uneven_blocks",
+        "everyday",
+        "tail",
+        (162, 1, 1),
+        kernel="busy",
+        fixed={"kernel": "busy_fault", "grid": (216, 1, 1)},
+    ),
     Fault("pass", "everyday", "fewer-bytes", (3456, 1, 1)),
     Fault("function", "numbers", "double", (864, 1, 1)),
     Fault(

@@ -72,6 +72,32 @@ def sparse(case: Case) -> Iterator[Advice]:
     )
 
 
+def uneven(case: Case) -> Iterator[Advice]:
+    """All blocks fit at once, but some SMs have one more than others."""
+    view, model = case.occupancy, case.model
+    if view is None or view.waves is None or view.waves.idle_sms or view.waves.waves > 1:
+        return
+    sms, blocks = case.subject.sms, view.waves.blocks
+    most, share = -(-blocks // sms), blocks / sms / -(-blocks // sms)
+    if share > 0.85 or model.top not in _SM_WIDE:
+        return
+    after = {name: model.cycles[name] * share for name in _SM_WIDE if name in model.cycles}
+    yield make(
+        case,
+        "tail",
+        "Even out the blocks of the SMs",
+        f"{blocks} blocks on {sms} SMs: some have {most}, the mean is {blocks / sms:.3g}, so that "
+        f"{1 - share:.0%} of the time of all SMs is spent waiting. A tile that makes "
+        f"{max(1, most - 1) * sms} or {most * sms} blocks of the work is even.",
+        "occupancy",
+        model.gain(**after),
+        evidence="static",
+        conflicts=("other tiles change the work of a block",),
+        confirm="sm__cycles_active is the same on all SMs",
+        derivation="mean blocks of an SM over the most",
+    )
+
+
 def tail(case: Case) -> Iterator[Advice]:
     """A last wave that is nearly empty."""
     view = case.occupancy
@@ -355,4 +381,4 @@ def latency(case: Case) -> Iterator[Advice]:
     )
 
 
-LAUNCH_RULES = (small, sparse, tail, resources, blocks, partial, divergence, barriers, latency)
+LAUNCH_RULES = (small, sparse, uneven, tail, resources, blocks, partial, divergence, barriers, latency)

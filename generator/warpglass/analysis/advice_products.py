@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from warpglass.analysis.advice_model import Advice, Case, make
 from warpglass.analysis.listing import ListingRow
+from warpglass.analysis.number import figure
 from warpglass.analysis.resources import peak_of
 
 __all__ = ["PRODUCT_RULES", "products"]
@@ -79,13 +80,13 @@ def _fed(case: Case, intensity: float, best: float) -> str:
     """How far device memory would feed the tensor cores."""
     bandwidth = case.roof.bandwidth
     if not bandwidth:
-        return f"There are {intensity:.3g} operations a unique byte"
+        return f"There are {figure(intensity)} operations a unique byte"
     reach = intensity * bandwidth / 1e3
     if reach >= best:
-        return f"{intensity:.3g} operations a unique byte are enough to feed them from device memory"
+        return f"{figure(intensity)} operations a unique byte are enough to feed them from device memory"
     return (
-        f"At {intensity:.3g} operations a unique byte device memory feeds {reach:.3g} Tflop/s of it, the L2 "
-        "more where the data stays there"
+        f"At {figure(intensity)} operations a unique byte device memory feeds {figure(reach)} Tflop/s of it, "
+        "the L2 more where the data stays there"
     )
 
 
@@ -129,9 +130,9 @@ def tensor(case: Case) -> Iterator[Advice]:
         case,
         "tensor-cores",
         "Use the tensor cores",
-        f"{number:,} operations run on the {_PIPES[roof.main]} ({now:.3g} "
+        f"{number:,} operations run on the {_PIPES[roof.main]} ({figure(now)} "
         f"Tflop/s), none "
-        f"on the tensor cores ({best:.3g} Tflop/s dense). {_fed(case, value, best)} (mma.sync or wmma, "
+        f"on the tensor cores ({figure(best)} Tflop/s dense). {_fed(case, value, best)} (mma.sync or wmma, "
         f"ldmatrix).",
         "arithmetic",
         model.gain(**after),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from warpglass.analysis.advice_model import Advice, Case, Gain, make
 from warpglass.analysis.advice_products import products
+from warpglass.analysis.number import figure
 from warpglass.analysis.reads import Window
 from warpglass.analysis.resources import peak_of
 
@@ -59,10 +60,10 @@ def _window(case: Case) -> Window | None:
 
 def _slides(window: Window) -> str:
     return (
-        f"each thread reads {window.values:.4g} values of {window.buffer}, the next one the same window "
+        f"each thread reads {figure(window.values)} values of {window.buffer}, the next one the same window "
         f"{window.shift} bytes on, which shares {window.overlap:.0%} of them: the traced block reads each "
         f"value "
-        f"{window.again:.3g} times"
+        f"{figure(window.again)} times"
     )
 
 
@@ -71,7 +72,7 @@ def _sizes(case: Case, depth: float) -> str:
     problem = case.subject.problem
     if problem is not None and problem.kind == "conv":
         return f" ({problem.matrix})"
-    return f" with a depth of {depth:.4g}, channels times window"
+    return f" with a depth of {figure(depth)}, channels times window"
 
 
 def convolution(case: Case) -> Iterator[Advice]:
@@ -91,7 +92,9 @@ def convolution(case: Case) -> Iterator[Advice]:
     now = peak_of(case.subject, case.roof.main) if case.roof.main is not None else None
     tensor = ""
     if best is not None and now is not None and best > now:
-        tensor = f", and its products can go to the tensor cores ({best:.3g} instead of {now:.3g} Tflop/s)"
+        tensor = (
+            f", and its products can go to the tensor cores ({figure(best)} instead of {figure(now)} Tflop/s)"
+        )
         reach = _requests_kept(case, max(1 / factor, 1 / _TILE), now / best)
         gain = (min(gain[0], reach[0]), max(gain[1], reach[1]))
     tile = window.distinct * window.unit
@@ -99,10 +102,10 @@ def convolution(case: Case) -> Iterator[Advice]:
         case,
         "implicit-gemm",
         "A direct convolution: make it an implicit GEMM",
-        f"{_slides(window)}, the grid requests each byte {factor:.3g} times. As an implicit GEMM"
+        f"{_slides(window)}, the grid requests each byte {figure(factor)} times. As an implicit GEMM"
         f"{_sizes(case, window.values)} a tile is gathered once into shared memory{tensor}. im2col as a "
         f"pass of "
-        f"its own would write each value {window.again:.3g} times; a shared tile with its halo alone "
+        f"its own would write each value {figure(window.again)} times; a shared tile with its halo alone "
         f"({tile:,} bytes for the threads looked at, all channels) saves {1 - 1 / window.again:.0%} of the "
         f"reads.",
         "memory",
@@ -116,6 +119,17 @@ def convolution(case: Case) -> Iterator[Advice]:
         derivation="requests shrink by the reuse of a tile of 16, no further than each byte once; the upper "
         "end "
         "takes the arithmetic at the tensor cores' rate",
+    )
+
+
+def _carried(case: Case) -> str:
+    """What a thread itself reads again in its loop, where that is too much to keep whole."""
+    reads = case.reads
+    if reads is None or reads.own < 1.3 or reads.values <= _MOST_REGISTERS:
+        return ""
+    return (
+        f"A thread reads its own values {figure(reads.own)} times, from one turn of its loop to the next: "
+        "carried in registers, the tile needs the present turn's values only. "
     )
 
 
@@ -138,11 +152,11 @@ def reuse(case: Case) -> Iterator[Advice]:
     if gain[1] < 1.15:
         return
     text = (
-        f"loads request {factor:.3g} times the bytes that device memory reads (where the caches were flushed "
-        "before the launch, as the profiler does): "
+        f"loads request {figure(factor)} times the bytes that device memory reads (where the caches were "
+        "flushed before the launch, as the profiler does): "
         if case.counted == "measured"
-        else f"every byte is requested {factor:.3g} times, {case.model.l1_hits:.0%} of the sectors served by "
-        "the L1: "
+        else f"every byte is requested {figure(factor)} times, {case.model.l1_hits:.0%} of the sectors "
+        "served by the L1: "
     )
     tensor = any(key.startswith("tensor") for key in case.roof.ops)
     if found or tensor:
@@ -153,9 +167,9 @@ def reuse(case: Case) -> Iterator[Advice]:
     elif window is not None:
         name, title = "tiling", "Reuse what was loaded: a shared tile with its halo"
         text += (
-            f"{_slides(window)}. A shared tile with its halo ({window.distinct * window.unit:,} bytes) "
-            f"reads it "
-            "once; several results a thread keep the rest in registers."
+            f"{_slides(window)}. {_carried(case)}"
+            f"A shared tile with its halo ({window.distinct * window.unit:,} bytes) "
+            "reads it once; several results a thread keep the rest in registers."
         )
     elif case.reads is not None and case.reads.block < 2 * case.reads.own:
         return  # each block reads it once: what different blocks share is no block's to keep
@@ -187,13 +201,13 @@ def registers(case: Case) -> Iterator[Advice]:
         case,
         "register-reuse",
         "Keep in registers what a thread reads again",
-        f"a thread reads each of its {reads.values:.4g} values {reads.own:.3g} times from global memory: "
-        f"held in "
-        "registers (an array with constant indexes, or one pass that computes everything) it is read once.",
+        f"a thread reads each of its {figure(reads.values)} values {figure(reads.own)} times from global "
+        "memory: held in registers (an array with constant indexes, or one pass that computes "
+        "everything) it is read once.",
         "memory",
         _requests_kept(case, 1 / reads.own),
         pcs=again[:4],
-        conflicts=(f"up to {reads.values:.4g} more registers a thread",),
+        conflicts=(f"up to {figure(reads.values)} more registers a thread",),
         confirm="global load requests fall, lts__t_sectors falls towards the unique sectors",
         derivation="each thread requests each of its values once",
     )

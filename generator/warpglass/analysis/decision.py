@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from warpglass.analysis.number import figure
 from warpglass.analysis.occupancy_view import OccupancyView
 from warpglass.analysis.resources import LABELS, Model
 from warpglass.analysis.roofline import Roofline
@@ -180,13 +181,13 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
         text += f". {share:.0%} of one warp's chain is {part}"
     if roof.intensity.value is not None and roof.main is not None and roof.main in roof.balances:
         text += (
-            f". {roof.intensity.value:.3g} FLOP a unique byte against a balance of "
-            f"{roof.balances[roof.main]:.3g}"
+            f". {figure(roof.intensity.value)} FLOP a unique byte against a balance of "
+            f"{figure(roof.balances[roof.main])}"
         )
     if roof.requested.value is None and roof.requested.why_unknown:
         text += f". Memory is not weighed: {roof.requested.why_unknown}"
     if roof.attained.value is not None:
-        text += f"; {roof.attained.value:.3g} % of the roof attained"
+        text += f"; {figure(roof.attained.value)} % of the roof attained"
         if roof.attained.value > _MOST_ATTAINED:
             text += ", which no GPU can: the time, the problem or --gpu is another's"
     return text + ".", "info"

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["EVIDENCE", "Number", "derived", "ratio", "weakest"]
+__all__ = ["EVIDENCE", "Number", "derived", "figure", "ratio", "weakest"]
 
 #: From the weakest to the strongest; a derived number shows its weakest input's badge.
 EVIDENCE = ("modelled", "static", "executed", "measured")
+
+
+def figure(value: float) -> str:
+    """Three digits in a sentence, a large number whole: 10.7, 0.0123, 1,120."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 @dataclass(frozen=True, slots=True)

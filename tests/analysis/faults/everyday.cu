@@ -85,3 +85,16 @@ __global__ void pass_fixed(const float* x, float* y, float a) {
     }
     y[i] = one + two + three + four;
 }
+
+// Much arithmetic, for grids that give some SMs more blocks than others.
+__global__ void busy_fault(const float* x, float* y, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] = x[i] + j;
+#pragma unroll
+    for (int k = 0; k < 128; k++)
+#pragma unroll
+        for (int j = 0; j < 8; j++) v[j] = fmaf(v[j], a, 1.0f);
+    y[i] = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
+}
