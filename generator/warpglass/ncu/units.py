@@ -44,6 +44,11 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), unit)
     for pattern, unit in (
         (r"average_warp_latency_per_inst_issued\.ratio|warps_active_per_inst_executed\.ratio", "cycle"),
+        # The driver's attributes: clocks in kHz, sizes in bytes (CUDA driver API, CUdevice_attribute).
+        (r"^device__attribute\w*(clock_rate|_khz)$", "kHz"),
+        (r"^device__attribute\w*(cache_size|window_size|pitch|total_memory|total_constant_memory)$", "byte"),
+        (r"^device__attribute\w*shared_memory_per_\w+$", "byte"),
+        (r"^device__attribute\w*registers_per_(block|multiprocessor)$", "register"),
         (r"bytes_per_sector\w*\.ratio$", "byte/sector"),
         (r"(writeback|issue)_active\w*\.(sum|avg|min|max)$", "cycle"),
         (r"interval_time$", "ns"),
