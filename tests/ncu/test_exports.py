@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from warpglass import ncu
-from warpglass.errors import ParseError
+from warpglass.errors import ParseError, WarpglassError
 from warpglass.inputs.sniff import sniff
 from warpglass.ncu.details_text import parse_details_text
 from warpglass.ncu.exports import parse_csv
@@ -186,3 +186,51 @@ def test_gains_of_the_details_text(said: str, gain: float | None, scope: str) ->
     (rule, *_) = parse_details_text(TEXT.replace("Est. Speedup: 50%", said)).launches[0].rules
     assert (rule.speedup, rule.messages[0].scope) == (gain, scope)
     assert rule.messages[0].text == "This kernel is too small."
+
+
+#: As ncu 2025 writes it: rows of metrics end behind their value, the cells of rules are left away.
+SHORT_ROWS = """==PROF== Connected to process 3 (/opt/app)
+2208    2048    5608    0       358.154755
+"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value","Rule Name","Rule Type","Rule Description","Estimated Speedup Type","Estimated Speedup"
+"0","3","a","h","k","1","7","(384, 1, 1)","(9, 32, 1)","0","10.0","GPU Speed Of Light Throughput","Duration","ns","406240",
+"0","3","a","h","k","1","7","(384, 1, 1)","(9, 32, 1)","0","10.0","LaunchStats","","","","LaunchConfiguration","OPT","A wave","global","50"
+"0","3","a","h","k","1","7","(384, 1, 1)","(9, 32, 1)","0","10.0","Launch Statistics","Enabled TPC IDs","","all",
+"""
+
+
+def test_rows_that_end_behind_their_value_are_whole() -> None:
+    report = parse_csv(SHORT_ROWS)
+    assert report.problems == ()
+    (launch,) = report
+    assert launch["gpu__time_duration.sum"] == 406_240
+    assert launch.get("Enabled TPC IDs") == "all"
+    assert launch.rules[0].speedup == 50
+
+
+def test_rows_of_other_lengths_are_counted() -> None:
+    cut = SHORT_ROWS + '"0","3","a"\n"0","3","b"\n' + ",".join(['"9"'] * 25) + "\n"
+    assert parse_csv(cut).problems == (
+        "2 rows of 3 cells where the header has 20 (the first is row 5)",
+        "1 row of 25 cells where the header has 20 (the first is row 7)",
+    )
+
+
+@pytest.mark.parametrize("name", ["short.csv", "raw.csv", "details.txt", "plain.csv"])
+def test_a_cut_gives_no_part_of_a_number(name: str) -> None:
+    plain = "ID,Kernel Name,Metric Name,Metric Unit,Metric Value\n0,k,a__b.sum,,12345\n0,k,c__d.sum,,678\n"
+    text = {"short.csv": SHORT_ROWS, "raw.csv": RAW, "details.txt": TEXT, "plain.csv": plain}[name]
+    whole = {
+        (launch.index, metric.name, metric.value)
+        for launch in ncu.parse(text.encode(), name)
+        for metric in launch.metrics.values()
+    }
+    read = 0
+    for length in range(len(text)):
+        try:
+            report = ncu.parse(text[:length].encode(), name)
+        except WarpglassError:
+            continue
+        found = {(one.index, m.name, m.value) for one in report for m in one.metrics.values()}
+        assert found - whole <= {f for f in found if f[2] is None}, text[:length][-40:]
+        read += bool(found)
+    assert read > 1

@@ -52,9 +52,15 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
     Raises :class:`ParseError` where no line names a kernel.
     """
     drafts: list[_Draft] = []
+    problems: list[str] = []
     section = ""
     open_rule: list[str] | None = None
-    for line in text.replace("\r\n", "\n").split("\n"):
+    lines = text.replace("\r\n", "\n").split("\n")
+    if _ROW.match(lines[-1]) and not _RULE.match(lines[-1]):
+        # Without a line end the number may be the start of a longer one.
+        problems.append("the text ends inside a line, which is left out")
+        lines.pop()
+    for line in lines:
         if line.startswith("=="):
             continue
         if match := _KERNEL.match(line):
@@ -122,7 +128,7 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
             )
         )
     session = Session(None, None, None, None, None, None, None, None, {}, {})
-    return Report(name, 0, tuple(launches), {}, session, ())
+    return Report(name, 0, tuple(launches), {}, session, tuple(problems))
 
 
 def _gain(text: str) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from warpglass.errors import ParseError
@@ -71,8 +71,8 @@ class _Draft:
     rows: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
-    """Header and rows, preamble and ``==…==`` lines dropped."""
+def _body(text: str, name: str, problems: list[str]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows, preamble and ``==…==`` lines dropped, and what a cut left of a last cell."""
     lines = text.split("\n")
     start = next(
         (
@@ -89,13 +89,17 @@ def _body(text: str, name: str) -> tuple[list[str], list[list[str]]]:
         raise ParseError(
             "no CSV header found: no line starts with the column ID", file=name, line=1, column=1, hint=hint
         )
-    kept = (line for line in lines[start:] if not line.startswith("=="))
+    kept = "\n".join(line for line in lines[start:] if not line.startswith("=="))
     # A cell may be as long as a C++ name of templates; the default limit of 128 KiB is not enough.
     csv.field_size_limit(1 << 24)
     try:
-        rows = list(csv.reader(io.StringIO("\n".join(kept))))
+        rows = list(csv.reader(io.StringIO(kept)))
     except csv.Error as error:
         raise ParseError(f"the CSV is broken: {error}", file=name, line=start + 1, column=1) from None
+    if len(rows) > 1 and (kept.count('"') % 2 or not kept.endswith(('"', ",", "\n"))):
+        # The last cell may be the start of a longer number.
+        problems.append("the file ends inside a cell, which is left out")
+        rows[-1].pop()
     header = [cell.strip().lstrip("\ufeff") for cell in rows[0]]
     body = [row for row in rows[1:] if any(cell.strip() for cell in row)]
     for number, row in enumerate(body, start=2):
@@ -149,7 +153,8 @@ def _pid(text: str) -> int | None:
 def parse_csv(text: str, name: str = "<csv>") -> Report:
     """Read an export. Raises :class:`ParseError` where there is no header; odd rows become problems."""
     text = text.replace("\r\n", "\n")
-    header, rows = _body(text, name)
+    problems: list[str] = []
+    header, rows = _body(text, name, problems)
     if len(header) > _MOST_COLUMNS:
         raise ParseError(
             f"{len(header)} columns; a profiler has far fewer than {_MOST_COLUMNS} metrics",
@@ -157,7 +162,6 @@ def parse_csv(text: str, name: str = "<csv>") -> Report:
             line=1,
             column=1,
         )
-    problems: list[str] = []
     if "Metric Name" in header:
         drafts = _details(header, rows, problems)
     else:
@@ -208,9 +212,11 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
         problems.append("a summary: values are means over each kernel's launches, not those of one launch")
     locale = infer_locale((cell(r, value_column), cell(r, unit_column) == "%") for r in rows)
     drafts: dict[tuple[str, ...], _Draft] = {}
+    odd: dict[int, list[int]] = {}
     for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            problems.append(f"a row has {len(row)} cells where the header has {len(header)} (row {number})")
+        # Rows of metrics end behind their value: cells of rules are written in rows of rules alone.
+        if not value_column < len(row) <= len(header):
+            odd.setdefault(len(row), []).append(number)
             if len(row) <= value_column:
                 continue
         identity = _identity(header, row)
@@ -244,7 +250,17 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
                     cell(row, column.get("Estimated Speedup Type")) or None,
                 )
             )
+    problems += _odd_rows(odd, len(header))
     return list(drafts.values())
+
+
+def _odd_rows(odd: Mapping[int, Sequence[int]], expected: int) -> list[str]:
+    """A sentence for each number of cells that rows should not have; ``odd`` holds their row numbers."""
+    return [
+        f"{len(numbers):,} row{'s' if len(numbers) > 1 else ''} of {cells} cells where the header has "
+        f"{expected} (the first is row {numbers[0]})"
+        for cells, numbers in odd.items()
+    ]
 
 
 def _raw(header: list[str], rows: list[list[str]], problems: list[str]) -> list[_Draft]:
@@ -264,14 +280,16 @@ def _raw(header: list[str], rows: list[list[str]], problems: list[str]) -> list[
         rows = rows[1:]
     locale = infer_locale(_cells(rows, metrics, units))
     drafts = []
+    odd: dict[int, list[int]] = {}
     for number, row in enumerate(rows, start=3):
         if len(row) != len(header):
-            problems.append(f"a row has {len(row)} cells where the header has {len(header)} (row {number})")
+            odd.setdefault(len(row), []).append(number)
         draft = _Draft(_identity(header, row))
         for i, name in metrics:
             if i < len(row):
                 draft.metrics[name] = _metric(name, units[i], row[i], locale)
         drafts.append(draft)
+    problems += _odd_rows(odd, len(header))
     return drafts
 
 
