@@ -234,3 +234,36 @@ def test_a_cut_gives_no_part_of_a_number(name: str) -> None:
         assert found - whole <= {f for f in found if f[2] is None}, text[:length][-40:]
         read += bool(found)
     assert read > 1
+
+
+WIDE_VALUES = """  k(int) (32, 1, 1)x(128, 1, 1), Context 1, Stream 7, Device 0, CC 12.0
+    Section: GPU and Memory Workload Distribution
+    -------------------------- ----------- -------------
+    Metric Name                Metric Unit  Metric Value
+    -------------------------- ----------- -------------
+    Total DRAM Elapsed Cycles        cycle 2,285,443,072
+    Average DRAM Active Cycles       cycle    300,068.50
+    Stack Size                                     1,024
+    -------------------------- ----------- -------------
+
+    OPT   Est. Speedup: 22.08%
+          One or more SMs have a much higher number of active cycles.
+    ----- --------------------------------------------------------------
+    OPT   Est. Speedup: 22.11%
+          Second.
+"""
+
+
+def test_values_as_wide_as_their_column_keep_apart_from_their_unit() -> None:
+    (launch,) = parse_details_text(WIDE_VALUES).launches
+    section = "GPU and Memory Workload Distribution"
+    found = {
+        label: launch.metrics[f"{section}: {label}"]
+        for label in ("Total DRAM Elapsed Cycles", "Average DRAM Active Cycles", "Stack Size")
+    }
+    assert [(m.value, m.unit) for m in found.values()] == [
+        (2_285_443_072, "cycle"), (300_068.5, "cycle"), (1024, ""),
+    ]  # fmt: skip
+    assert [(r.speedup, r.messages[0].text) for r in launch.rules] == [
+        (22.08, "One or more SMs have a much higher number of active cycles."), (22.11, "Second."),
+    ]  # fmt: skip

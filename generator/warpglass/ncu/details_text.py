@@ -22,7 +22,9 @@ _KERNEL = re.compile(
 _SECTION = re.compile(r"^ {4}Section: (?P<name>.+?)\s*$")
 _RULE = re.compile(r"^ {4}(?P<type>INF|WRN|ERR|OPT)   (?P<text>.*)$")
 _SPEEDUP = re.compile(r"^Est(?:\.|imated) (?P<local>Local )?Speedup: (?P<gain>[\d.,]+)%\s*(?P<text>.*)$")
-#: Three columns set apart by at least two blanks: name, unit (may be missing), value.
+#: The lines above and below a table: dashes as wide as each column.
+_RULER = re.compile(r"^ {4}(-{3,}) (-{3,}) (-{3,})\s*$")
+#: Without them, three columns set apart by at least two blanks: name, unit (may be missing), value.
 _ROW = re.compile(r"^ {4}(?P<name>\S.*?)(?: {2,}(?P<unit>\S+))? {2,}(?P<value>[^\s].*?)\s*$")
 _TYPES = {"INF": "info", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 
@@ -46,6 +48,25 @@ def _dims(text: str | None) -> tuple[int, int, int]:
     return (x, y, z)
 
 
+def _row(line: str, ruler: re.Match[str] | None) -> tuple[str, str, str] | None:
+    """(name, unit, value) of a line of a table, by the columns of its ruler where there is one.
+
+    A value as wide as its column stands one blank behind its unit, as words of a name do.
+    """
+    if ruler is not None and line.startswith("    ") and line[4:5].strip():
+        gaps = [line[ruler.end(i) : ruler.end(i) + 1] for i in (1, 2)]
+        parts = [
+            line[ruler.start(1) : ruler.end(1)],
+            line[ruler.start(2) : ruler.end(2)],
+            line[ruler.start(3) :],
+        ]
+        name, unit, value = (part.strip() for part in parts)
+        if gaps == [" ", " "] and name and value:
+            return name, unit, value
+    match = _ROW.match(line)
+    return (match["name"], match["unit"] or "", match["value"]) if match else None
+
+
 def parse_details_text(text: str, name: str = "<text>") -> Report:
     """Read a details page. Metric names are the page's labels, prefixed by their section.
 
@@ -55,8 +76,9 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
     problems: list[str] = []
     section = ""
     open_rule: list[str] | None = None
+    ruler: re.Match[str] | None = None
     lines = text.replace("\r\n", "\n").split("\n")
-    if _ROW.match(lines[-1]) and not _RULE.match(lines[-1]):
+    if lines[-1].startswith("    ") and lines[-1][4:5].strip() and not _RULE.match(lines[-1]):
         # Without a line end the number may be the start of a longer one.
         problems.append("the text ends inside a line, which is left out")
         lines.pop()
@@ -79,16 +101,17 @@ def parse_details_text(text: str, name: str = "<text>") -> Report:
         if not drafts:
             continue
         if match := _SECTION.match(line):
-            section, open_rule = match["name"], None
+            section, open_rule, ruler = match["name"], None, None
         elif match := _RULE.match(line):
-            open_rule = [match["text"]]
+            open_rule = [match["text"].strip()]
             drafts[-1].rules.append((section, match["type"], open_rule))
         elif open_rule is not None and line.startswith(" " * 10):
             open_rule.append(line.strip())
         elif line.strip().startswith("-----") or not line.strip():
             open_rule = None
-        elif (match := _ROW.match(line)) and match["name"] != "Metric Name":
-            drafts[-1].rows.append((section, match["name"], match["unit"] or "", match["value"]))
+            ruler = _RULER.match(line) or (None if line.strip() else ruler)
+        elif (row := _row(line, ruler)) and row[0] != "Metric Name":
+            drafts[-1].rows.append((section, *row))
     if not drafts:
         if "No kernels were profiled" in text:
             raise ParseError(

@@ -93,7 +93,7 @@ def _body(text: str, name: str, problems: list[str]) -> tuple[list[str], list[li
     # A cell may be as long as a C++ name of templates; the default limit of 128 KiB is not enough.
     csv.field_size_limit(1 << 24)
     try:
-        rows = list(csv.reader(io.StringIO(kept)))
+        rows = list(csv.reader(io.StringIO(kept), skipinitialspace=True))
     except csv.Error as error:
         raise ParseError(f"the CSV is broken: {error}", file=name, line=start + 1, column=1) from None
     if len(rows) > 1 and (kept.count('"') % 2 or not kept.endswith(('"', ",", "\n"))):
