@@ -9,7 +9,7 @@ from warpglass import ncu
 from warpglass.errors import ParseError, WarpglassError
 from warpglass.inputs.sniff import sniff
 from warpglass.ncu.details_text import parse_details_text
-from warpglass.ncu.exports import parse_csv
+from warpglass.ncu.exports import normal_unit, parse_csv
 
 DETAILS_2020 = """==PROF== Connected to process 1
 app says hello
@@ -267,3 +267,16 @@ def test_values_as_wide_as_their_column_keep_apart_from_their_unit() -> None:
     assert [(r.speedup, r.messages[0].text) for r in launch.rules] == [
         (22.08, "One or more SMs have a much higher number of active cycles."), (22.11, "Second."),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "base"),
+    [
+        ("usecond", 1.5, ("ns", 1500.0)), ("Tbyte/second", 2.0, ("byte/s", 2e12)), ("Thz", 1.0, ("hz", 1e12)),
+        ("Kbyte/block", 1.02, ("byte/block", 1020.0)), ("cycle/usecond", 584.99, ("hz", 584.99e6)),
+        ("inst/cycle", 2.0, ("inst/cycle", 2.0)), ("Ghz", None, ("hz", None)),
+    ],
+)  # fmt: skip
+def test_units_drifted(unit: str, value: float | None, base: tuple[str, float | None]) -> None:
+    name, number = normal_unit(unit, value)
+    assert (name, number) == (base[0], pytest.approx(base[1]) if base[1] is not None else None)
