@@ -8,7 +8,6 @@ cluster ``.reqnctapercluster`` or 1, dynamic shared memory 0.
 from __future__ import annotations
 
 import fnmatch
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from warpglass.cuda.model import CudaSource
 from warpglass.errors import LaunchError
 from warpglass.inputs.comments import LaunchComment
 from warpglass.inputs.demangle import demangled, matches_name
+from warpglass.launchliteral import allocation_specs, find_literal, literal_spec
 from warpglass.launchparams import ParamInfo, describe_params, source_kernel
 from warpglass.launchspec import (
     MOST_LAUNCHES,
@@ -29,7 +29,7 @@ from warpglass.launchspec import (
     options_spec,
     parse_launch_file,
 )
-from warpglass.launchvalues import Place, converted, read_argument
+from warpglass.launchvalues import Place, read_argument
 from warpglass.machine.launch import Argument, Dim3, Launch, check_parameters
 from warpglass.options import ReportOptions, check_extents
 from warpglass.patterns import compile_pattern
@@ -212,7 +212,9 @@ def resolve_launch(
     Raises :class:`LaunchError` for arguments that do not fit, :class:`UsageError` for extents.
     """
     origin: dict[str, str] = {}
-    literal = _literal_spec(function, source)
+    infos = describe_params(function, source)
+    written = find_literal(function, source)
+    literal = literal_spec(written, source, infos) if written is not None and source is not None else None
     chain = [*specs, *([literal] if literal is not None else []), _directive_spec(function)]
     grid = _first(chain, "grid", origin, DEFAULT_GRID)
     block = _first(chain, "block", origin, (DEFAULT_BLOCK, 1, 1))
@@ -225,8 +227,9 @@ def resolve_launch(
             raise LaunchError(f"a grid of {_shown(grid)} cannot be cut into clusters of {_shown(cluster)}")
         # The default grid follows the cluster, which somebody gave.
         grid = (4 * cluster[0], cluster[1], cluster[2])
-    infos = describe_params(function, source)
-    sources = [*specs, *([replace(literal, args=_numbers(infos, literal))] if literal is not None else [])]
+    sources = [*specs, *([literal] if literal is not None else [])]
+    if written is not None and source is not None:
+        sources += allocation_specs(written, source, infos, specs, origin)
     given, notes = _given_arguments(function, infos, sources, seed)
     total = grid[0] * block[0]
     args = {info.ptx_name: given.get(info.index) or _default_argument(info, total) for info in infos}
@@ -251,40 +254,6 @@ def _first(chain: Sequence[LaunchSpec], name: str, origin: dict[str, str], defau
             return value
     origin[name] = "default"
     return default
-
-
-def _literal_spec(function: Function, source: CudaSource | None) -> LaunchSpec | None:
-    """The first ``<<<…>>>`` of the source that launches this kernel, as far as it can be decided."""
-    if source is None:
-        return None
-    forms = demangled(function.name)
-    mine = [launch for launch in source.launches if launch.kernel == forms.bare]
-    squeezed = "".join(forms.qualified.split())
-    exact = [
-        launch
-        for launch in mine
-        if launch.template_args and squeezed.endswith("".join(launch.template_args.split()))
-    ]
-    for launch in exact or mine:
-        place = Place(f"<<<…>>> at {source.name}:{launch.line}", Path("."))
-        return LaunchSpec(
-            place,
-            grid=launch.grid,
-            block=launch.block,
-            shared_bytes=launch.shared_bytes,
-            args=tuple((str(i), value) for i, value in enumerate(launch.args) if value is not None),
-        )
-    return None
-
-
-def _numbers(infos: Sequence[ParamInfo], literal: LaunchSpec) -> tuple[tuple[str, object], ...]:
-    """The numbers of a launch in the source, converted as the call converts them; pointers stay out."""
-    by_position = {str(info.index): info for info in infos if info.kind == "scalar"}
-    return tuple(
-        (key, converted(by_position[key], value))
-        for key, value in literal.args
-        if key in by_position and isinstance(value, (int, float)) and math.isfinite(value)
-    )
 
 
 def _directive_spec(function: Function) -> LaunchSpec:

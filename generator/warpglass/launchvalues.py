@@ -17,12 +17,13 @@ from warpglass.files import load_array, reason_of
 from warpglass.launchparams import ParamInfo, element_type
 from warpglass.machine.launch import Argument
 
-__all__ = ["FILLS", "Place", "converted", "read_argument", "split_argument"]
+__all__ = ["FILLS", "MOST_BYTES", "Place", "converted", "read_argument", "split_argument"]
 
 FILLS = ("iota", "zeros", "ones", "random", "default")
 
 _BUFFER = re.compile(r"([A-Za-z_.][\w .:]*?)\s*\[\s*(\d+(?:\s*\*\s*\d+)*)\s*\]\s*(?::\s*(.+))?", re.S)
-_MOST_BYTES = 4 << 30
+#: Bytes of one buffer.
+MOST_BYTES = 4 << 30
 _INTEGER = {kind + bits: (kind != "u", int(bits)) for kind in "sub" for bits in ("8", "16", "32", "64")}
 
 Array = npt.NDArray[np.generic]
@@ -168,8 +169,8 @@ def _described(info: ParamInfo, match: re.Match[str], place: Place, seed: int) -
     itemsize = 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
     if not info.may_point:
         raise _unfit(info, match.group(0), "the parameter is no pointer")
-    if not 1 <= count * itemsize <= _MOST_BYTES:
-        raise _unfit(info, match.group(0), f"a buffer has 1 byte to {_MOST_BYTES >> 30} GiB")
+    if not 1 <= count * itemsize <= MOST_BYTES:
+        raise _unfit(info, match.group(0), f"a buffer has 1 byte to {MOST_BYTES >> 30} GiB")
     if fill.lower() in FILLS:
         return _filled(info, dtype, count, fill.lower(), place, seed)
     return _from_file(info, fill, dtype, count, place)
@@ -225,7 +226,7 @@ def _load(info: ParamInfo, name: str, place: Place) -> Array:
             hint=f"name the file on the command line: --arg {info.shown}={name[:80]}",
         )
     try:
-        loaded: Any = load_array(path, _MOST_BYTES, LaunchError)
+        loaded: Any = load_array(path, MOST_BYTES, LaunchError)
     except LaunchError as error:
         raise LaunchError(f"argument {info.shown}: {error.message}", hint=error.hint) from error
     if loaded.dtype.kind not in "iufb" or loaded.size == 0:

@@ -449,3 +449,32 @@ def test_any_launch_file(text):
     for body in (text, "[[launch]]\n" + text):
         with contextlib.suppress(LaunchError):
             parse_launch_file(body)
+
+
+ALLOCATED = (
+    "__global__ void k(float *x, int n) {}\n"
+    "int main() { float *x; cudaMalloc(&x, 4000); k<<<4, 256>>>(x, 1000); }\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "options", "count", "origin"),
+    [
+        (ALLOCATED, {}, 1000, "cudaMalloc at k.cu:2"),
+        (ALLOCATED, {"args": ("x=float[8]",)}, 8, "command line"),
+        # The sizes belong to the launch as it is written.
+        (ALLOCATED, {"args": ("n=5000",)}, None, "default"),
+        (ALLOCATED, {"grid": (8, 1, 1)}, None, "default"),
+        (ALLOCATED.replace("1000)", "rand())"), {}, None, "default"),
+        (ALLOCATED.replace("4000", "2"), {}, None, "default"),
+        (ALLOCATED.replace("4000", "1ull << 40"), {}, None, "default"),
+    ],
+)
+def test_extents_of_allocations(host, options, count, origin):
+    module = ptx.parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry _Z1kPfi(.param .u64 a, .param .u32 b) { ret; }\n"
+    )
+    (planned,) = plan_launches(module.functions, ReportOptions(**options), cuda.parse(host, "k.cu"))
+    x = planned.launch.args["a"]
+    assert (x.count, x.origin, x.fill, x.value) == (count, origin, "default", None)

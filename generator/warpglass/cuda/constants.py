@@ -11,7 +11,7 @@ from tree_sitter import Node
 
 from warpglass.cuda.grammar import parse_tree, text_of, walk
 
-__all__ = ["Scope", "file_scope", "function_scope"]
+__all__ = ["Scope", "Value", "file_scope", "function_scope"]
 
 _SIZES = {
     "char": 1, "signed char": 1, "unsigned char": 1, "bool": 1, "int8_t": 1, "uint8_t": 1, "short": 2,
@@ -282,6 +282,7 @@ def _compound_literal(run: _Evaluation, node: Node, scope: Scope) -> Value:
 _RULES: Mapping[str, Callable[[_Evaluation, Node, Scope], Value]] = {
     "number_literal": _literal,
     "identifier": _identifier,
+    "type_identifier": _identifier,
     "binary_expression": _binary,
     "unary_expression": _unary,
     "parenthesized_expression": _parenthesised,
@@ -327,10 +328,14 @@ def file_scope(root: Node, defines: Mapping[str, str] | None = None) -> Scope:
     return Scope(values, functions, frozenset(opaque))
 
 
-def function_scope(function: Node, outer: Scope) -> Scope:
-    """Local variables of a function that are set once, over the scope of the file."""
-    values: dict[str, Node | Value | str] = {}
+def function_scope(function: Node, outer: Scope, bound: Mapping[str, Value] | None = None) -> Scope:
+    """Local variables of a function that are set once, over the scope of the file.
+
+    ``bound`` are parameters that every call gives the same value; a second declaration hides it.
+    """
+    values: dict[str, Node | Value | str] = dict(bound or {})
     opaque: set[str] = set()
+    parameters = dict.fromkeys(values, 0)
     for node in walk(function):
         if node.type == "declaration":
             for name, value in _declared(node):
@@ -339,7 +344,10 @@ def function_scope(function: Node, outer: Scope) -> Scope:
                 else:
                     values[name] = value
         elif node.type in ("parameter_declaration", "optional_parameter_declaration"):
-            opaque.update(text_of(item) for item in walk(node) if item.type == "identifier")
+            for name in {text_of(item) for item in walk(node) if item.type == "identifier"}:
+                parameters[name] = parameters.get(name, 1) + 1
+                if parameters[name] > 1:
+                    opaque.add(name)
         elif node.type in ("assignment_expression", "update_expression", "pointer_expression"):
             target = node.child_by_field_name("left") or node.child_by_field_name("argument")
             opaque.update(text_of(item) for item in _bases(target))

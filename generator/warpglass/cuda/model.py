@@ -42,12 +42,21 @@ class CudaKernel:
 
 
 @dataclass(frozen=True, slots=True)
+class Allocation:
+    """Bytes of device memory that ``cudaMalloc`` on ``line`` gives a pointer."""
+
+    bytes: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class LiteralLaunch:
     """``kernel<args><<<grid, block, shared>>>`` in the source.
 
     Extents are None where they cannot be decided from constants of the file; ``shared_bytes`` is 0 where
     the launch gives none. ``text`` is the configuration as written. ``args`` holds a number for each
-    argument that the file's constants decide, else None.
+    argument that the file's constants decide, else None; ``allocations`` what was allocated for each argument
+    that is a pointer, where the file decides that.
     """
 
     kernel: str
@@ -58,6 +67,7 @@ class LiteralLaunch:
     line: int
     text: str
     args: tuple[int | float | None, ...] = ()
+    allocations: tuple[Allocation | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

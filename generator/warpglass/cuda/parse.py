@@ -9,8 +9,9 @@ from pathlib import Path
 
 from tree_sitter import Node
 
-from warpglass.cuda.constants import Scope, file_scope, function_scope
+from warpglass.cuda.constants import Scope, file_scope
 from warpglass.cuda.grammar import MAX_BYTES, child_kinds, parse_tree, text_of, walk
+from warpglass.cuda.hostcode import HostCode, bare_name
 from warpglass.cuda.model import CudaKernel, CudaParam, CudaSource, LiteralLaunch
 from warpglass.errors import InputError
 from warpglass.files import read_file
@@ -66,8 +67,7 @@ def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] =
         return CudaSource(name, text, (), (), comments, (note,))
     root = tree.root_node
     macros = {key: value for key, _, value in (item.partition("=") for item in defines)}
-    outer = file_scope(root, macros)
-    scopes: dict[int, Scope] = {}
+    host = HostCode(root, file_scope(root, macros))
     kernels: list[CudaKernel] = []
     launches: list[LiteralLaunch] = []
     for node, around in _with_surroundings(root):
@@ -76,7 +76,7 @@ def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] =
                 kernel = _kernel(node, around)
                 kernels += [kernel] if kernel else []
         elif node.type == "kernel_call_syntax" and len(launches) < _MOST:
-            launch = _launch(node, around, outer, scopes)
+            launch = _launch(node, around, host)
             launches += [launch] if launch else []
     notes = (
         (f"{name} holds text that is no plain CUDA; kernels in it may be missing",) if root.has_error else ()
@@ -156,23 +156,22 @@ def _param(node: Node) -> CudaParam:
     return CudaParam(name, written, "*" in written)
 
 
-def _launch(
-    node: Node, around: _Around | None, outer: Scope, scopes: dict[int, Scope]
-) -> LiteralLaunch | None:
+def _launch(node: Node, around: _Around | None, host: HostCode) -> LiteralLaunch | None:
     call = around.node if around is not None else None
     if call is None or call.type != "call_expression" or node not in call.named_children:
         return None
     callee = text_of(call.child_by_field_name("function"))
-    bare = callee.split("<", 1)[0].rsplit("::", 1)[-1].strip()
-    template = callee[callee.index("<") :] if "<" in callee else ""
+    bare = bare_name(callee)
     function = next((item for item in _outwards(around) if item.type == "function_definition"), None)
-    scope = outer
-    if function is not None:
-        scope = scopes.get(function.id) or scopes.setdefault(function.id, function_scope(function, outer))
+    scope = host.scope(function)
+    template = _template_arguments(scope, call.child_by_field_name("function"))
     parts = [item for item in node.named_children if item.type != "comment"]
     if not bare or len(parts) < 2:
         return None
     shared = scope.evaluate(parts[2]) if len(parts) > 2 else 0
+    listed = call.child_by_field_name("arguments")
+    nodes = [item for item in (listed.named_children if listed is not None else ()) if item.type != "comment"]
+    args = _arguments(scope, nodes)
     return LiteralLaunch(
         kernel=bare,
         template_args=template[:400],
@@ -181,15 +180,38 @@ def _launch(
         shared_bytes=int(shared) if isinstance(shared, (int, float)) and 0 <= shared < 2**31 else None,
         line=node.start_point.row + 1,
         text=text_of(node)[:400],
-        args=_arguments(scope, call.child_by_field_name("arguments")),
+        args=args,
+        allocations=tuple(
+            host.allocation(function, item) if value is None else None
+            for item, value in zip(nodes, args, strict=True)
+        ),
     )
 
 
-def _arguments(scope: Scope, listed: Node | None) -> tuple[int | float | None, ...]:
+def _arguments(scope: Scope, nodes: Sequence[Node]) -> tuple[int | float | None, ...]:
     """Arguments of a launch as far as constants decide them."""
-    nodes = listed.named_children if listed is not None else []
-    values = [scope.evaluate(item) for item in nodes if item.type != "comment"]
+    values = [scope.evaluate(item) for item in nodes]
     return tuple(None if isinstance(value, tuple) else value for value in values)
+
+
+def _template_arguments(scope: Scope, callee: Node | None) -> str:
+    """``<32, float>`` of ``kernel<SIZE, float>``: constants by their values, which mangled names hold."""
+    while callee is not None and callee.type == "qualified_identifier":
+        callee = callee.child_by_field_name("name")
+    listed = callee.child_by_field_name("arguments") if callee is not None else None
+    if listed is None:
+        text = text_of(callee)
+        return text[text.index("<") :] if "<" in text else ""
+    shown = []
+    for item in listed.named_children:
+        value = scope.evaluate(item.named_children[0] if _is_plain_name(item) else item)
+        shown.append(str(value) if isinstance(value, int) else text_of(item))
+    return "<" + ", ".join(shown) + ">"
+
+
+def _is_plain_name(item: Node) -> bool:
+    """Whether a template argument is a name, which the grammar takes for a type."""
+    return item.type == "type_descriptor" and len(item.named_children) == 1
 
 
 def _extent(scope: Scope, node: Node) -> tuple[int, int, int] | None:
