@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def test_any_change_gives_a_page_or_an_input_error(changes: list[tuple[tuple[Any
             if value is DELETE:
                 del at[path[-1]]
             else:
-                at[path[-1]] = value
+                at[path[-1]] = deepcopy(value)  # else two changes could put a list into itself
         except (KeyError, IndexError, TypeError):  # the first change took the second one's place away
             continue
     try:
