@@ -152,5 +152,6 @@ def diagnosis_of(
             problem=problem,
             expected=expected_fraction(options.expect),
             half_pointers=any("half" in t or "bfloat16" in t for t in types),
+            double_data=not types or not all(types) or any("double" in t for t in types),
         )
     )

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from warpglass.analysis.advice_atomics import ATOMIC_RULES
 from warpglass.analysis.advice_compute import COMPUTE_RULES
+from warpglass.analysis.advice_last import LAST_RULES
 from warpglass.analysis.advice_launch import LAUNCH_RULES
-from warpglass.analysis.advice_memory import MEMORY_RULES, streaming
+from warpglass.analysis.advice_memory import MEMORY_RULES
 from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case
 from warpglass.analysis.advice_products import PRODUCT_RULES
 from warpglass.analysis.advice_reuse import REUSE_RULES
@@ -53,4 +54,4 @@ def advise(case: Case) -> tuple[Advice, ...]:
     told = tuple(
         one for name, one in merged.items() if not any(by in merged for by in _COVERED.get(name, ()))
     )
-    return told or tuple(streaming(case))
+    return told or tuple(one for rule in LAST_RULES for one in rule(case))

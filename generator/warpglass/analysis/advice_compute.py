@@ -44,9 +44,10 @@ def double(case: Case) -> Iterator[Advice]:
             "DFMA",
         ),
     )
-    if not number or not (up and down):
-        return
     model, arch = case.model, case.subject.arch
+    alone = not (up and down)
+    if not number or (alone and (case.subject.double_data or model.top != "fp64")):
+        return
     to_single = (arch.fp64 or 1) / (arch.fp32 or 64)
     after = {"fp64": 0.0, "fp32": model.cycles.get("fp32", 0.0) + model.cycles.get("fp64", 0.0) * to_single}
     after["special"] = max(
@@ -61,16 +62,16 @@ def double(case: Case) -> Iterator[Advice]:
         spared = 0.5 * min(0.9, 2 * (number + up + down) / max(1, case.count("warp_executed")))
         for name in ("issue", "int"):
             after[name] = model.cycles.get(name, 0.0) * (1 - spared)
-    pcs = _pcs(case, ("cvt.f64.f32", "F2F.F64.F32"))
+    pcs = _pcs(case, ("cvt.f64.f32", "F2F.F64.F32")) or _pcs(case, ("fma.rn.f64", "DFMA", "DMUL", "DADD"))
+    between = (
+        "while no argument is a double" if alone else f"between {up:,} conversions from and {down:,} to float"
+    )
     yield make(
         case,
         "double",
-        "Double arithmetic on float data",
-        f"{number:,} warp instructions of FP64 arithmetic between {up:,} conversions from and {down:,} to "
-        f"float: a "
-        f"literal without f, or a function without f, promotes. FP64 runs at {arch.fp64} lanes a clock and "
-        f"SM, FP32 "
-        f"at {arch.fp32}.",
+        "Double arithmetic on float data" if not alone else "Double arithmetic without double data",
+        f"{number:,} warp instructions of FP64 arithmetic {between}: a literal without f, or a function "
+        f"without f, promotes. FP64 runs at {arch.fp64} lanes a clock and SM, FP32 at {arch.fp32}.",
         "arithmetic",
         model.gain(**after),
         pcs=pcs,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,11 +11,14 @@ from warpglass.analysis.access import AccessRow
 from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case, make
 from warpglass.analysis.occupancy_view import stage_costs
 from warpglass.analysis.padding import find_remedy, requests_of
+from warpglass.analysis.sector_use import sector_use
 from warpglass.machine.result import AccessSample
 
-__all__ = ["MEMORY_RULES", "streaming"]
+__all__ = ["MEMORY_RULES"]
 
 _EXCESS = 1.1
+#: Where the grid uses so much of its sectors, lanes walk through them one after the other.
+_WALKED = 0.8
 #: A float4 that is off by 16 bytes takes 17 sectors for 16.
 _MISALIGNED_EXCESS = 1.05
 #: Traced requests whose first bytes are looked at.
@@ -38,10 +40,11 @@ def _shrunk(case: Case, saved: float) -> dict[str, float]:
     after = {name: model.cycles[name] * keep for name in ("l1", "l2") if name in model.cycles}
     if "dram" in model.cycles:
         # Sectors hold bytes that nobody asked for only where fewer distinct bytes than sectors were used.
-        used = sum(row.bytes_distinct for row in _global(case)) * (
-            model.dram_bytes / max(1.0, model.sector_bytes)
-        )
-        after["dram"] = model.cycles["dram"] * min(1.0, max(keep, used / max(1.0, model.dram_bytes)))
+        use = sector_use(case.subject)
+        if use is None:
+            used = sum(row.bytes_distinct for row in _global(case))
+            use = used / max(1.0, model.sector_bytes)
+        after["dram"] = model.cycles["dram"] * min(1.0, max(keep, use))
     return after
 
 
@@ -163,7 +166,8 @@ def coalescing(case: Case) -> Iterator[Advice]:
         "Let neighbouring lanes access neighbouring bytes",
         f"{case.subject.listing.rows[worst.pc].opcode} touches {(worst.sectors or 0) / worst.requests:.3g} "
         f"sectors a request where {(worst.sectors_ideal or 0) / worst.requests:.3g} would do{also}: "
-        f"{excess:,} of {sectors:,} sectors bring bytes that the request does not use. {_how(case, worst)}",
+        f"{excess:,} of {sectors:,} sectors bring bytes that the request does not use. "
+        f"{_how(worst, _walked(case))}",
         "memory",
         _without(case, rows),
         pcs=tuple(row.pc for row in rows[:6]),
@@ -173,18 +177,33 @@ def coalescing(case: Case) -> Iterator[Advice]:
     )
 
 
-def _how(case: Case, row: AccessRow) -> str:
-    """What to do, by the distance between neighbouring lanes of the worst request."""
+def _walked(case: Case) -> float:
+    """Share of the sectors' bytes that the grid uses, where each thread reads many values; else 0."""
+    if case.reads is None or case.reads.values < 8:
+        return 0.0
+    return sector_use(case.subject) or 0.0
+
+
+def _how(row: AccessRow, use: float) -> str:
+    """What to do: by the distance between neighbouring lanes of the worst request, and by how much of the
+    sectors other requests use."""
+    walks = (
+        f"Later turns use {use:.0%} of these sectors' bytes, where the L1 still has them: each lane walks a "
+        "row of its own. Give the row to a warp, its lanes side by side, and add up by shuffles"
+    )
     for sample in row.samples:
         lanes = [int(a) for i, a in enumerate(sample.addresses) if sample.mask >> i & 1]
         steps = np.unique(np.diff(np.array(lanes, dtype=np.int64))) if len(lanes) > 3 else np.array([])
         if steps.size == 1 and steps[0]:
+            apart = f"Lanes are {abs(int(steps[0])):,} bytes apart"
+            if use > _WALKED and row.operation == "load":
+                return f"{apart}. {walks}, or go through a shared tile."
             return (
-                f"Lanes are {abs(int(steps[0])):,} bytes apart: exchange the roles of the indexes (the "
-                f"lane's "
-                "index last, a warp instead of a thread a row), store structures as arrays, or go through a "
-                "shared tile."
+                f"{apart}: exchange the roles of the indexes (the lane's index last, a warp instead of a "
+                "thread a row), store structures as arrays, or go through a shared tile."
             )
+    if use > _WALKED and row.operation == "load":
+        return f"{walks}; what a loaded index chooses is better sorted."
     return "Reorder the index, the data (structure of arrays) or go through a shared tile."
 
 
@@ -390,30 +409,6 @@ def load_store(case: Case) -> Iterator[Advice]:
         confirm="the load/store pipe's share falls, the arithmetic pipe's rises",
         derivation="a quarter of the loads, as 4 values of a 16-byte access or a tile of 4 x 4 give",
     )
-
-
-def streaming(case: Case) -> Iterator[Advice]:
-    """Device memory is the limit and nothing moves twice: said where nothing else is to be said."""
-    model, roof = case.model, case.roof
-    unique, requested = roof.unique.value, roof.requested.value
-    if model.top != "dram" or not unique or not requested or requested > 1.1 * unique:
-        return
-    if case.reads is None:
-        return  # what was measured without a trace does not tell which bytes are the same
-    made = make(
-        case,
-        "fewer-bytes",
-        "Nothing moves twice: only fewer bytes are faster",
-        f"device memory is busy longest, {model.cycles['dram']:,.0f} cycles, and {unique:,.0f} of "
-        f"{requested:,.0f} requested bytes are distinct: each byte moves once. What is left are narrower "
-        "types and fusing the kernel with the one that makes or uses its data.",
-        "memory",
-        model.gain(dram=model.cycles["dram"] / 2),
-        confirm="dram__bytes falls",
-        conflicts=("narrower types keep fewer digits",),
-        derivation="half the width, or one array in two kept from device memory, halves the bytes",
-    )
-    yield replace(made, severity="info")
 
 
 MEMORY_RULES = (alignment, coalescing, padding, pipelining, wider, load_store, spills)

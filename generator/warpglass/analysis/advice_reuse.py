@@ -203,7 +203,7 @@ def registers(case: Case) -> Iterator[Advice]:
         "Keep in registers what a thread reads again",
         f"a thread reads each of its {figure(reads.values)} values {figure(reads.own)} times from global "
         "memory: held in registers (an array with constant indexes, or one pass that computes "
-        "everything) it is read once.",
+        "everything; const and __restrict__ let the compiler do it) it is read once.",
         "memory",
         _requests_kept(case, 1 / reads.own),
         pcs=again[:4],

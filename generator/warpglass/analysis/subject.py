@@ -41,6 +41,8 @@ class Subject:
     problem: Problem | None = None
     expected: float | None = None
     half_pointers: bool = False
+    #: Whether an argument is a double or points to doubles; True where the types are not known.
+    double_data: bool = True
 
     @property
     def grid_given(self) -> bool:

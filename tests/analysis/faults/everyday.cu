@@ -98,3 +98,28 @@ __global__ void busy_fault(const float* x, float* y, float a) {
         for (int j = 0; j < 8; j++) v[j] = fmaf(v[j], a, 1.0f);
     y[i] = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
 }
+
+// Products and sums that the compiler may not fuse, and fused ones.
+__global__ void unfused_fault(const float* x, float* y, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] = x[i] + j;
+#pragma unroll
+    for (int k = 0; k < 64; k++)
+#pragma unroll
+        for (int j = 0; j < 8; j++) v[j] = __fadd_rn(__fmul_rn(v[j], a), 1.0f);
+    y[i] = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
+}
+
+__global__ void unfused_fixed(const float* x, float* y, float a) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v[8];
+#pragma unroll
+    for (int j = 0; j < 8; j++) v[j] = x[i] + j;
+#pragma unroll
+    for (int k = 0; k < 64; k++)
+#pragma unroll
+        for (int j = 0; j < 8; j++) v[j] = __fmaf_rn(v[j], a, 1.0f);
+    y[i] = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
+}

@@ -65,3 +65,26 @@ __global__ void function_fixed(const float* in, float* out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     out[i] = 0.5f * in[i] * (1.0f + tanhf(0.7978845608f * in[i]));
 }
+
+// Points of a plane in doubles, though nothing that goes in or out is one.
+template <typename Real>
+__device__ int steps(Real x, Real y, int most) {
+    Real a = 0, b = 0;
+    int k = 0;
+    for (; k < most && a * a + b * b < Real(4); k++) {
+        const Real next = a * a - b * b + x;
+        b = Real(2) * a * b + y;
+        a = next;
+    }
+    return k;
+}
+
+__global__ void plane_fault(int* out, int most) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = steps(-0.2 + 1e-6 * (i & 1023), 0.1, most);
+}
+
+__global__ void plane_fixed(int* out, int most) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    out[i] = steps(-0.2f + 1e-6f * (i & 1023), 0.1f, most);
+}
