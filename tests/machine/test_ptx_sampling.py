@@ -245,3 +245,16 @@ def test_memory_that_is_asked_for_is_never_sampled() -> None:
     buffer = result.buffers[0]
     assert buffer is not None
     np.testing.assert_array_equal(buffer.array, np.arange(3000 * 64, dtype=np.uint32))
+
+
+@pytest.mark.parametrize("trips", [40, 400])
+def test_short_code_that_loops_for_long_is_sampled_too(trips: int) -> None:
+    """Its length promises a run within the budget; the loop is what needs more."""
+    body = f"mov.u32 %r3, 0; more: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, {trips}; @%p1 bra more; ret;"
+    shape = {"grid": 400, "block": 32}
+    full = run(text(body), options=RunOptions(sample=False), **shape)
+    for budget in (full.counts["warp_executed"] // 2, full.counts["warp_executed"]):
+        sampled = run(text(body), options=RunOptions(max_warp_instructions=budget), **shape)
+        assert sampled.complete
+        assert (sampled.scaled is None) == (budget == full.counts["warp_executed"])
+        _same_counts(sampled, full)

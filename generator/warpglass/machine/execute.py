@@ -23,7 +23,7 @@ from warpglass.machine.regions import MemoryLimitError, Region
 from warpglass.machine.result import Buffer, RunResult, Stop
 from warpglass.machine.run_state import RunState
 from warpglass.machine.runoptions import RunOptions
-from warpglass.machine.sampled_run import sampled_run
+from warpglass.machine.sampled_run import grid_run
 from warpglass.machine.trace import Tracer
 from warpglass.ptx.model import Function, Module, SpecialRegister
 
@@ -78,14 +78,13 @@ def execute(
     options = options or RunOptions()
     entry = find_kernel(module, kernel) if isinstance(kernel, str) else kernel
     _check_launch(launch, entry)
-    sampled = sampled_run(
+    return grid_run(
         launch,
         options,
         len(entry.instructions),
         lambda: why_not_affine(entry),
         lambda chosen: _execute(module, entry, launch, chosen),
     )
-    return sampled if sampled is not None else _execute(module, entry, launch, options)
 
 
 def _execute(module: Module, kernel: Function, launch: Launch, options: RunOptions) -> RunResult:

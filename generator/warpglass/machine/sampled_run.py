@@ -14,26 +14,44 @@ from warpglass.machine.runoptions import RunOptions
 from warpglass.machine.sampled_memory import whole_footprint
 from warpglass.machine.sampling import Sampled, sample_grid
 
-__all__ = ["sampled_run"]
+__all__ = ["grid_run", "sampled_run"]
 
 #: Sums of a whole grid that columns of 64 bits hold with room to spare.
 MOST_COUNT = 1 << 60
+#: How often instructions are taken to be executed on average before a single block is run to see.
+EXPECTED_TRIPS = 64
 
 
-def sampled_run(
+def grid_run(
     launch: Launch,
     options: RunOptions,
     instructions: int,
     why_not: Callable[[], str | None],
     execute: Callable[[RunOptions], RunResult],
-) -> RunResult | None:
-    """The run of one block of each class, scaled; None where sampling is not needed or not allowed.
+) -> RunResult:
+    """One run of a whole grid, sampled where the budget does not suffice and sampling is proven right.
 
     ``instructions`` is the length of the code, ``why_not`` what forbids sampling in words, ``execute`` runs
-    the blocks that the options name.
+    the blocks that the options name. Small code may loop for long: where its run is cut by the budget after
+    all, it is sampled then.
     """
-    most = launch.blocks * launch.warps_per_block * instructions
-    if not options.sample or options.only_blocks is not None or most < options.max_warp_instructions // 8:
+    likely = launch.blocks * launch.warps_per_block * instructions * EXPECTED_TRIPS
+    if likely >= options.max_warp_instructions:
+        return sampled_run(launch, options, why_not, execute) or execute(options)
+    run = execute(options)
+    if run.stopped is not None and run.stopped.kind == "budget" and run.blocks_executed:
+        return sampled_run(launch, options, why_not, execute) or run
+    return run
+
+
+def sampled_run(
+    launch: Launch,
+    options: RunOptions,
+    why_not: Callable[[], str | None],
+    execute: Callable[[RunOptions], RunResult],
+) -> RunResult | None:
+    """The run of one block of each class, scaled; None where sampling is not needed or not allowed."""
+    if not options.sample or options.only_blocks is not None:
         return None
     if launch.cluster != (1, 1, 1) or launch.cooperative or why_not() is not None:
         return None

@@ -13,7 +13,7 @@ from warpglass.machine.regions import Region
 from warpglass.machine.result import RunResult
 from warpglass.machine.run_state import Area, RunState
 from warpglass.machine.runoptions import RunOptions
-from warpglass.machine.sampled_run import sampled_run
+from warpglass.machine.sampled_run import grid_run
 from warpglass.machine.sass_affine import why_not_affine
 from warpglass.machine.sass_constants import ConstantBanks, DataSections, bank0_layout
 from warpglass.machine.sass_program import code_bases, lower_sass, shared_unit
@@ -43,24 +43,21 @@ def execute_sass(
     """
     options = options or RunOptions()
     kernel = next((f for f in module.functions if f.name == signature.name), None)
-    if kernel is not None:
-        number = _number(module.arch or kernel.arch)
-        sampled = sampled_run(
-            launch,
-            options,
-            len(kernel.instructions),
-            lambda: why_not_affine(kernel, number),
-            lambda chosen: _execute(module, signature, launch, chosen),
-        )
-        if sampled is not None:
-            return sampled
-    return _execute(module, signature, launch, options)
-
-
-def _execute(module: Module, signature: Signature, launch: Launch, options: RunOptions) -> RunResult:
-    kernel = next((f for f in module.functions if f.name == signature.name), None)
     if kernel is None:
         raise LaunchError(f"{module.name} has no machine code of {signature.name}")
+    number = _number(module.arch or kernel.arch)
+    return grid_run(
+        launch,
+        options,
+        len(kernel.instructions),
+        lambda: why_not_affine(kernel, number),
+        lambda chosen: _execute(module, kernel, signature, launch, chosen),
+    )
+
+
+def _execute(
+    module: Module, kernel: Function, signature: Signature, launch: Launch, options: RunOptions
+) -> RunResult:
     sm = _number(module.arch or kernel.arch)
     others = [f for f in module.functions if not f.is_kernel]
     arena = Arena(Layout(64), options.memory_limit)
