@@ -10,6 +10,7 @@ from warpglass.errors import ParseError, WarpglassError
 from warpglass.inputs.sniff import sniff
 from warpglass.ncu.details_text import parse_details_text
 from warpglass.ncu.exports import normal_unit, parse_csv
+from warpglass.ncu.layout import layout
 
 DETAILS_2020 = """==PROF== Connected to process 1
 app says hello
@@ -280,3 +281,32 @@ def test_values_as_wide_as_their_column_keep_apart_from_their_unit() -> None:
 def test_units_drifted(unit: str, value: float | None, base: tuple[str, float | None]) -> None:
     name, number = normal_unit(unit, value)
     assert (name, number) == (base[0], pytest.approx(base[1]) if base[1] is not None else None)
+
+
+def test_items_below_a_section_are_tables_of_their_own() -> None:
+    head = (
+        '"ID","Kernel Name","Block Size","Grid Size","CC","Section Name","Body Item Label","Metric Name",'
+        '"Metric Unit","Metric Value"\n'
+    )
+    cells = (
+        ("", "Duration", "ns", "100"),
+        ("Single Precision Roofline", "SM Frequency", "hz", "1,000"),
+        ("Single Precision Roofline", "Peak", "inst", "64"),
+        ("Single Precision Achieved Value", "SM Frequency", "hz", "990"),
+    )
+    rows = "".join(
+        f'"0","k","(32, 1, 1)","(1, 1, 1)","9.0","GPU Speed Of Light Throughput","{item}","{name}","{unit}","{value}"\n'
+        for item, name, unit, value in cells
+    )
+    (launch,) = parse_csv(head + rows).launches
+    (section,) = layout(launch)
+    assert [cell.metric for cell in section.header] == ["gpu__time_duration.sum"]
+    found = [
+        (block.title, label, launch.number(cell.metric))
+        for block in section.blocks
+        for label, (cell,) in block.rows
+    ]
+    assert found == [
+        ("Single Precision Roofline", "SM Frequency", 1000.0), ("Single Precision Roofline", "Peak", 64.0),
+        ("Single Precision Achieved Value", "SM Frequency", 990.0),
+    ]  # fmt: skip

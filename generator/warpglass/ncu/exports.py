@@ -71,6 +71,7 @@ class _Draft:
     rules: dict[str, list[RuleMessage]] = field(default_factory=dict)
     sections: dict[str, str] = field(default_factory=dict)
     rows: list[tuple[str, str, str]] = field(default_factory=list)
+    bodies: list[tuple[str, str, str, str]] = field(default_factory=list)
 
 
 def _body(text: str, name: str, problems: list[str]) -> tuple[list[str], list[list[str]]]:
@@ -194,7 +195,7 @@ def _launch(index: int, draft: _Draft) -> Launch:
         nvtx=nvtx_of(identity),
         call_stack=(),
         source_reference=None,
-        sections=exported_layout(draft.rows),
+        sections=exported_layout(draft.rows, draft.bodies),
     )
 
 
@@ -228,11 +229,21 @@ def _details(header: list[str], rows: list[list[str]], problems: list[str]) -> l
         if metric := cell(row, column["Metric Name"]):
             read = _metric(metric, cell(row, unit_column), cell(row, value_column), locale)
             section = cell(row, column.get("Section Name"))
-            # One label may stand in two sections ("Memory Throughput" in % and in byte/s).
-            taken = metric in draft.metrics and "__" not in metric
-            label = f"{section}: {metric}" if taken else metric
-            made = add_labelled(draft.metrics, label, section, metric, read.unit, read.value, read.instances)
-            draft.rows.append((section, metric, made.name))
+            item = cell(row, column.get("Body Item Label"))
+            if item:
+                # Charts of a section use the header's labels for other metrics: only a name is one.
+                name = metric if "__" in metric else f"{section}: {item}: {metric}"
+                made = Metric(name, read.value, read.unit, read.instances)
+                draft.metrics[name] = made
+                draft.bodies.append((section, item, metric, name))
+            else:
+                # One label may stand in two sections ("Memory Throughput" in % and in byte/s).
+                taken = metric in draft.metrics and "__" not in metric
+                label = f"{section}: {metric}" if taken else metric
+                made = add_labelled(
+                    draft.metrics, label, section, metric, read.unit, read.value, read.instances
+                )
+                draft.rows.append((section, metric, made.name))
             if summary:
                 for part in ("Minimum", "Maximum"):
                     end = normal_unit(cell(row, unit_column), to_value(cell(row, column.get(part)), locale))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from warpglass.ncu.layout import Cell, SectionLayout
+from warpglass.ncu.layout import Block, Cell, SectionLayout
 from warpglass.ncu.model import Instance, Metric, Value
 from warpglass.ncu.units import unit_of
 
@@ -43,13 +43,28 @@ def add_labelled(
     return made
 
 
-def exported_layout(rows: Iterable[tuple[str, str, str]]) -> tuple[SectionLayout, ...]:
-    """Sections from (section, label, metric name) rows, in their order."""
+def exported_layout(
+    rows: Iterable[tuple[str, str, str]], bodies: Iterable[tuple[str, str, str, str]] = ()
+) -> tuple[SectionLayout, ...]:
+    """Sections from (section, label, metric name) rows, in their order.
+
+    ``bodies`` are rows of tables and charts below the header: (section, its item, label, metric name).
+    """
     cells: dict[str, dict[str, Cell]] = {}
     for section, label, name in rows:
         cells.setdefault(section, {}).setdefault(name, Cell(label, name))
+    items: dict[str, dict[str, list[tuple[str, tuple[Cell, ...]]]]] = {}
+    for section, item, label, name in bodies:
+        cells.setdefault(section, {})
+        items.setdefault(section, {}).setdefault(item, []).append((label, (Cell("Value", name),)))
     return tuple(
-        SectionLayout(section, section, order, "", "", tuple(found.values()))
+        SectionLayout(
+            section, section, order, "", "", tuple(found.values()),
+            tuple(
+                Block("grid", item, columns=("Value",), rows=tuple(of_item))
+                for item, of_item in items.get(section, {}).items()
+            ),
+        )
         for order, (section, found) in enumerate(cells.items())
         if section
-    )
+    )  # fmt: skip
