@@ -96,13 +96,16 @@ def test_a_late_failure_keeps_what_was_measured(standin: Path, monkeypatch: pyte
 
 def test_nvtx_paths_are_asked_for_as_ranges_of_both_kinds() -> None:
     made = command(
-        ProfileRequest(("./app",), nvtx=("a@outer/inner", "step/", "*/loop]", "a@step", r"x\/y", "p,q")),
+        ProfileRequest(
+            ("./app",),
+            nvtx=("a@outer/inner", "step/", "*/loop]", "a@step", r"x\/y", "p,q", "<default domain>@z"),
+        ),
         Path("out"),
     )
     includes = [made[i + 1] for i, arg in enumerate(made) if arg == "--nvtx-include"]
     # One name may be either kind; a path, a closed one, brackets and lists are one kind already.
     assert includes == [
-        "a@outer/inner", "step/", "*/loop]", "a@step", "a@step/", r"x\/y", r"x\/y/", "p,q",
+        "a@outer/inner", "step/", "*/loop]", "a@step", "a@step/", r"x\/y", r"x\/y/", "p,q", "z", "z/",
     ]  # fmt: skip
     assert made[made.index("--nvtx-include") - 1] == "--nvtx"
 

@@ -1,7 +1,7 @@
 """The protobuf messages of an .ncu-rep file, as descriptors built from one table.
 
 Field numbers come from NVIDIA's public descriptor files and from reading real reports (2020.3 to 2025.4);
-names marked ``~`` in docs/ncu.md are our own. Text fields are declared ``bytes``: a report may hold any
+those that only reports show have names of our own. Text fields are declared ``bytes``: a report may hold any
 bytes, and protobuf would refuse a whole message over one broken character. Unknown fields are skipped.
 """
 

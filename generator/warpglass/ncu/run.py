@@ -97,6 +97,7 @@ def command(request: ProfileRequest, output: Path, ncu: Path | str = "ncu") -> l
         for path in request.nvtx:
             # One name with a slash behind it is a push/pop range, without one a start/end range: both are
             # asked for, filters are alternatives. Slashes and brackets within make it push/pop already.
+            path = path.removeprefix("<default domain>@")  # what reports call it; filters leave it out
             args += ["--nvtx-include", path]
             if _ONE_NAME.fullmatch(path):
                 args += ["--nvtx-include", f"{path}/"]
