@@ -76,7 +76,9 @@ def show_metrics(
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value"))
-        writer.writerows([*row[:4], "n/a" if row[4] is None else row[4]] for row in rows)
+        # Control characters of names would be obeyed by a terminal, and a NUL ends the file for many readers.
+        cells = ([*row[:4], "n/a" if row[4] is None else row[4]] for row in rows)
+        writer.writerows([printable(c) if isinstance(c, str) else c for c in row] for row in cells)
         sys.stdout.write(out.getvalue())
         return 0
     if not rows:

@@ -14,6 +14,7 @@ from ncu.made_rooflines import roofline_report
 from ncu.writer import Writer, small_report
 from warpglass import ncu
 from warpglass.api import make_report
+from warpglass.cli import main
 from warpglass.errors import WarpglassError
 from warpglass.ncu import container, decode
 from warpglass.ncu.layout import layout
@@ -146,3 +147,17 @@ def test_sections_of_everything_are_bounded() -> None:
     w.block(results=[result])
     found = layout(ncu.parse(w.out).launches[0])
     assert [(len(s.header), len(s.blocks)) for s in found] == [(400, 100)] * 8
+
+
+@pytest.mark.parametrize("args", [(), ("--tree",), ("--csv",), ("--json",)])
+def test_a_terminal_obeys_nothing_of_a_report(
+    tmp_path: Path, args: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evil.ncu-rep"
+    path.write_bytes(hostile_report(300))
+    with pytest.raises(SystemExit) as ended:
+        main(["metrics", str(path), *args])
+    assert ended.value.code in (0, None)
+    out = capsys.readouterr()
+    for odd in ("\x1b", "\x00", *(() if args == ("--json",) else ("\u202e",))):
+        assert odd not in out.out + out.err
