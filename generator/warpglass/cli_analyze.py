@@ -96,7 +96,7 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
     else:
         shell.say(title)
         shell.say(verdict)
-    rows = []
+    rows, causes = [], set()
     for section in ("roofline",):
         for block in (_of(report, section, index) or {}).get("blocks") or []:
             for one in block.get("numbers") or [] if block.get("type") == "numbers" else []:
@@ -104,6 +104,9 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
                 note = one.get("why_unknown") or (one.get("rule") if one["name"] == "Time" else "")
                 if str(note).startswith("no time is known"):
                     note = "needs a time"  # the row of the time says what would give it
+                cause = re.sub(r"^[A-Z][\w ]* is unknown: ", "", str(note or ""))
+                note = "as above" if len(cause) > 40 and cause in causes else note
+                causes.add(cause)
                 rows.append([str(one["name"]), value, str(one["evidence"]), str(note or "")])
     for block in (_of(report, "bottleneck", index) or {}).get("blocks") or []:
         waits = str(block.get("caption")).startswith("What warps wait for")

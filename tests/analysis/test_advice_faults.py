@@ -168,6 +168,12 @@ FAULTS = (
 )
 #: Everyday kernels: their launch, the foremost advice (None: any), what would be wrong to say.
 EVERYDAY = (
+    (Fault("lock", "everyday", "", (8, 1, 1), (32, 1, 1)), None, ("memory-latency", "barriers")),
+    (
+        Fault("handover", "everyday", "", (432, 1, 1), (96, 1, 1), ("tiles=8",)),
+        None,
+        ("warp-shuffles", "larger-tile"),
+    ),
     (Fault("waits", "everyday", "", (2, 1, 1)), None, ("register-reuse",)),
     (
         Fault("stencil", "everyday", "", (32, 128, 1), (32, 8, 1), ("n=1026",)),

@@ -8,6 +8,7 @@ from dataclasses import replace
 from warpglass.analysis.advice_model import Advice, Case, make
 from warpglass.analysis.mix import branch_table
 from warpglass.analysis.occupancy import Cliff, occupancy
+from warpglass.analysis.sass_loops import LoopView
 
 __all__ = ["LAUNCH_RULES"]
 
@@ -342,6 +343,15 @@ def barriers(case: Case) -> Iterator[Advice]:
     )
 
 
+def _spins(case: Case, loop: LoopView) -> bool:
+    """Whether a loop waits for a value that another thread exchanges: no more loads would hurry it."""
+    listing = case.subject.listing
+    if loop.isa != listing.isa:
+        return False
+    opcodes = [listing.rows[pc].opcode.upper() for pc in loop.pcs]
+    return any(o.startswith(("ATOM", "CCTL")) and any(k in o for k in ("CAS", "EXCH")) for o in opcodes)
+
+
 def latency(case: Case) -> Iterator[Advice]:
     """Nothing is busy: one warp's waits decide."""
     model = case.model
@@ -354,8 +364,10 @@ def latency(case: Case) -> Iterator[Advice]:
     if part < 0.5:
         return
     hot = case.hot
+    if hot is not None and (not hot.loads or _spins(case, hot)):
+        return
     loads = (
-        f"{hot.loads} loads an iteration of {hot.instructions} instructions"
+        f"{hot.loads} load{'s' if hot.loads != 1 else ''} an iteration of {hot.instructions} instructions"
         if hot is not None
         else "few loads"
         if case.subject.listing.rows

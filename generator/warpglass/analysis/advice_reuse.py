@@ -228,6 +228,9 @@ def shuffles(case: Case) -> Iterator[Advice]:
     # thread in all, where a tile would be read at each barrier.
     if not 0.75 <= lanes <= 0.6 * each:
         return
+    # On the last levels fewer lanes than a warp has are on; whole warps that read tiles reduce nothing.
+    if sum(row.lanes * row.requests for row in loads) > 31.5 * sum(row.requests for row in loads):
+        return
     inside = case.subject.launch.warps_per_block
     # A level of the tree: a barrier, a load and a sum, about 55 cycles; a shuffle with its sum about 25.
     tree, after = 55 * each, 2 * 20 + 25 * (5 + math.ceil(math.log2(max(1, inside))))

@@ -123,3 +123,28 @@ __global__ void unfused_fixed(const float* x, float* y, float a) {
         for (int j = 0; j < 8; j++) v[j] = __fmaf_rn(v[j], a, 1.0f);
     y[i] = v[0] + v[1] + v[2] + v[3] + v[4] + v[5] + v[6] + v[7];
 }
+
+// A lock that one lane of each block takes: loads in flight would not hurry it.
+__global__ void lock(int* taken, int* sum) {
+    if (threadIdx.x == 0) {
+        while (atomicCAS(taken, 0, 1) != 0) {
+        }
+        __threadfence();
+        *reinterpret_cast<volatile int*>(sum) = *reinterpret_cast<volatile int*>(sum) + 1;
+        __threadfence();
+        atomicExch(taken, 0);
+    }
+}
+
+// A warp that fills tiles for the others: barriers and shared reads, but no tree.
+__global__ void handover(const int* in, int* out, int tiles) {
+    __shared__ int tile[2][32];
+    int sum = 0;
+#pragma unroll 1
+    for (int t = 0; t < tiles; t++) {
+        if (threadIdx.x < 32) tile[t & 1][threadIdx.x] = in[(blockIdx.x * tiles + t) * 32 + threadIdx.x];
+        __syncthreads();
+        if (threadIdx.x >= 32) sum += tile[t & 1][threadIdx.x & 31];
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
