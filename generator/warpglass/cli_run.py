@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from warpglass.machine.result import Buffer, RunResult
     from warpglass.machine.runoptions import RunOptions
     from warpglass.ptx import Function, Module
+    from warpglass.sass.model import Module as MachineModule
 
 __all__ = ["run_file"]
 
@@ -64,7 +66,7 @@ def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str
         for name, target in wanted.items():
             shell.say(f"{name} -> {target}")
     if not result.complete and result.stopped is not None:
-        shell.tell(f"stopped: {result.stopped.message}")
+        shell.tell(f"stopped: {_in_source_terms(result.stopped.message, ready.places)}")
     return 0 if result.complete else 1
 
 
@@ -117,7 +119,7 @@ def _machine(path: Path, options: ReportOptions) -> _Ready:
     code = unit.sass
     assert code is not None
     return _Ready(
-        unit.kernels, unit.source, unit.ptx_text if unit.source is None else None, {},
+        unit.kernels, unit.source, unit.ptx_text if unit.source is None else None, _machine_places(code),
         lambda plan, limits: execute_sass(code, plan.function, plan.launch, limits),
     )  # fmt: skip
 
@@ -226,6 +228,23 @@ def _places(module: Module, name: str) -> dict[int, str]:
     return found
 
 
+def _machine_places(code: MachineModule) -> dict[int, str]:
+    """Where in the source each line of the machine code comes from, as far as its line table tells."""
+    from warpglass.sass.link import link
+
+    found = {}
+    for function in code.functions:
+        for instruction, made in zip(function.instructions, link(function), strict=True):
+            if made.own is not None and made.own.line:
+                found[instruction.line] = f"{made.own.file.rsplit('/', 1)[-1]}:{made.own.line}"
+    return found
+
+
+def _in_source_terms(text: str, places: Mapping[int, str]) -> str:
+    """``text`` with every ``line 310`` of the code that ran as ``kernel.cu:12``, where that is known."""
+    return re.sub(r"\bline (\d+)\b", lambda match: places.get(int(match[1][:9]), match[0]), text)
+
+
 def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, str], shell: Shell) -> None:
     counts = result.counts
     shell.say(
@@ -238,7 +257,8 @@ def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, s
     for finding in result.findings:
         where = places.get(finding.line, f"line {finding.line}") if finding.line else ""
         place = f" ({where})" if where else ""
-        shell.say(f"{finding.severity} {finding.kind}{place}: {finding.message}")
+        message = _in_source_terms(finding.message, places)
+        shell.say(f"{finding.severity} {finding.kind}{place}: {message}")
     for name, buffer in named.items():
         if buffer.unknown is not None:
             shell.say(f"{name}: unknown, because {buffer.unknown}")

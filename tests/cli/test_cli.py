@@ -440,3 +440,29 @@ def test_the_package_is_a_program_too():
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert "missing.cu" in done.stderr
+
+
+BROKEN = """\
+__global__ void k(const float *in, float *out) {
+    __shared__ float s[64];
+    s[threadIdx.x] = in[threadIdx.x];
+    out[threadIdx.x] = s[63 - threadIdx.x];
+}
+void host() {
+    float *in, *out;
+    cudaMalloc(&in, 63 * sizeof(float));
+    k<<<1, 64>>>(in, out);
+}
+"""
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("isa", ["ptx", "sass"])
+def test_run_names_both_sides_of_a_race_by_source_line(cli, tmp_path, isa):
+    path = tmp_path / "broken.cu"
+    path.write_text(BROKEN)
+    code, out, _ = cli("run", path, "--isa", isa)
+    assert code == 0
+    assert "memcheck (broken.cu:3): global read of 4 bytes is out of bounds, 0 bytes after in of 252" in out
+    assert "racecheck (broken.cu:4)" in out
+    assert "another thread writes at broken.cu:3" in out

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from warpglass.machine import lsu
-from warpglass.machine.bits import Ints
+from warpglass.machine.bits import Bools, Ints
+from warpglass.machine.copy_check import CopyCheck
 from warpglass.machine.counting import Pattern
 from warpglass.machine.program import Op
 from warpglass.machine.selection import Selection
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
     from warpglass.machine.convergence import Group
     from warpglass.machine.scheduler import Machine
 
-__all__ = ["AsyncCopies", "CommitOp", "CopyOp", "WaitGroupOp"]
+__all__ = ["AsyncCopies", "CommitOp", "CopyOp", "Pending", "WaitGroupOp"]
 
 
 @dataclass(slots=True)
-class _Pending:
+class Pending:
     """Copies of one issue: by lane, where from, where to, bytes to read (the rest is zero), commit group."""
 
     lanes: Ints
@@ -39,13 +40,22 @@ class AsyncCopies:
     """Copies of a batch that their threads have not waited for."""
 
     def __init__(self, m: Machine) -> None:
-        self.pending: list[_Pending] = []
+        self.pending: list[Pending] = []
+        self.check = CopyCheck()
         self.committed: Ints = np.zeros(m.W * 32, dtype=np.int64)
 
-    def add(self, entry: _Pending) -> None:
+    def add(self, m: Machine, entry: Pending) -> None:
         """Start copies."""
         entry.group = self.committed[entry.lanes]
         self.pending.append(entry)
+        self.check.start(m, entry)
+
+    def read(
+        self, m: Machine, pc: int, access: lsu.Access, offset: int, size: int, okay: Bools | None
+    ) -> None:
+        """A read of shared memory: it must not come before a copy that fills it."""
+        if self.pending:
+            self.check.read(m, self.pending, pc, access, offset, size, okay)
 
     def commit(self, on: Selection) -> None:
         """Close the current group of the lanes on."""
@@ -67,7 +77,7 @@ class AsyncCopies:
             if not ready.all():
                 rest = ~ready
                 still.append(
-                    _Pending(
+                    Pending(
                         entry.lanes[rest],
                         entry.source[rest],
                         entry.dest[rest],
@@ -81,7 +91,7 @@ class AsyncCopies:
         self.pending = still
 
 
-def _finish(m: Machine, g: Group | None, entry: _Pending, ready: npt.NDArray[np.bool_]) -> None:
+def _finish(m: Machine, g: Group | None, entry: Pending, ready: npt.NDArray[np.bool_]) -> None:
     chosen = ready & entry.okay
     if not chosen.any():
         return
@@ -100,10 +110,13 @@ def _finish(m: Machine, g: Group | None, entry: _Pending, ready: npt.NDArray[np.
         out[index, :size] = view[source[index] : source[index] + size]
     for word in range(entry.size // 4):
         m.arena.views[4][(dest >> 2) + word] = words[:, word]
+    m.copies.check.land(m, dest, entry.size)
+    on = Selection(np.unique(lanes >> 5), flat=lanes, count=lanes.shape[0])
+    own = (dest - m.shared_at) % m.shared_stride
+    access = lsu.Access(lsu.SHARED, on, dest, own, -1, None)
+    # Others may see the copy from here on, not from its issue on: a barrier must follow the wait.
+    m.races.write(m, entry.pc, access, 0, entry.size, None)
     if g is not None and g.traced:
-        on = Selection(np.unique(lanes >> 5), flat=lanes, count=lanes.shape[0])
-        own = (dest - m.shared_at) % m.shared_stride
-        access = lsu.Access(lsu.SHARED, on, dest, own, -1, None)
         lsu.trace_access(m, g, access, 0, entry.size, 1, [words[:, w] for w in range(entry.size // 4)])
 
 
@@ -175,7 +188,8 @@ class CopyOp(Op):
             lsu.trace_access(m, g, origin, self.source_offset, self.size, 0, None)
         m.races.write(m, self.pc, to, self.dest_offset, self.size, to_okay)
         m.copies.add(
-            _Pending(
+            m,
+            Pending(
                 flat,
                 origin.index.reshape(-1) + self.source_offset,
                 to.index.reshape(-1) + self.dest_offset,
@@ -184,7 +198,7 @@ class CopyOp(Op):
                 flat,
                 good,
                 self.pc,
-            )
+            ),
         )
         return False
 

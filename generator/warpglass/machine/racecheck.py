@@ -88,6 +88,7 @@ class RaceCheck:
         if access.space == 2:
             m.local_check.read(m, pc, access, offset, size, okay)
         elif self.on and access.space == 1:
+            m.copies.read(m, pc, access, offset, size, okay)
             self._uninitialised(m, pc, access, offset, size, okay)
             self._log(m, READ, pc, access, offset, size, okay)
 
@@ -103,6 +104,7 @@ class RaceCheck:
         if access.space == 2:
             m.local_check.write(m, access, offset, size, okay)
         elif self.on and access.space == 1:
+            m.copies.read(m, pc, access, offset, size, okay)
             self._uninitialised(m, pc, access, offset, size, okay)
             self._log(m, ATOMIC, pc, access, offset, size, okay)
 
