@@ -310,3 +310,9 @@ def test_items_below_a_section_are_tables_of_their_own() -> None:
         ("Single Precision Roofline", "SM Frequency", 1000.0), ("Single Precision Roofline", "Peak", 64.0),
         ("Single Precision Achieved Value", "SM Frequency", 990.0),
     ]  # fmt: skip
+
+
+def test_a_blank_last_line_is_no_cell() -> None:
+    report = parse_csv(EUROPEAN + '"0","k","a__b.sum","","1"x\n\n ')
+    assert report.launches[0].get("gpu__time_duration.sum") == 117_344
+    parse_csv(EUROPEAN.replace('"65,77"', '"65,77""') + "\n\n")

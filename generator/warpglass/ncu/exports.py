@@ -99,7 +99,7 @@ def _body(text: str, name: str, problems: list[str]) -> tuple[list[str], list[li
         rows = list(csv.reader(io.StringIO(kept), skipinitialspace=True))
     except csv.Error as error:
         raise ParseError(f"the CSV is broken: {error}", file=name, line=start + 1, column=1) from None
-    if len(rows) > 1 and (kept.count('"') % 2 or not kept.endswith(('"', ",", "\n"))):
+    if len(rows) > 1 and rows[-1] and (kept.count('"') % 2 or not kept.endswith(('"', ",", "\n"))):
         # The last cell may be the start of a longer number.
         problems.append("the file ends inside a cell, which is left out")
         rows[-1].pop()
