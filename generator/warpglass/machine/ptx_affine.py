@@ -164,7 +164,10 @@ def _result(instruction: Instruction, values: Mapping[str, Value]) -> Value:
     whole = types and _INTEGERS.issuperset(types) and "sat" not in instruction.parts
     rule = _RULES.get(base)
     if rule is not None and whole and not any(isinstance(o, Vector) for o in instruction.operands):
-        made = rule(instruction, given)
+        try:
+            made = rule(instruction, given)
+        except IndexError:  # an operand is missing: the machine refuses it where it is reached
+            return Value(FREE)
         if "wide" not in instruction.parts and all(part.endswith("32") for part in types):
             made = made.cut(32)
         return made._replace(cls=max(made.cls, worst))
