@@ -143,6 +143,7 @@ FAULTS = (
         kernel="busy",
         fixed={"kernel": "busy_fault", "grid": (216, 1, 1)},
     ),
+    Fault("scan", "reuse", "warp-shuffles", (432, 1, 1), (512, 1, 1)),
     Fault("unfused", "everyday", "fewer-instructions", (864, 1, 1)),
     Fault("plane", "numbers", "double", (864, 1, 1), args=("most=64",)),
     Fault("pass", "everyday", "fewer-bytes", (3456, 1, 1)),

@@ -27,6 +27,9 @@ def atomics(case: Case) -> Iterator[Advice]:
         return
     worst = max(rows, key=lambda r: r.lanes * r.requests)
     lanes = worst.lanes * worst.requests
+    apart_from = distinct_atomics(case.subject, worst)
+    if not hot and apart_from >= max(32.0, lanes / max(1, case.subject.result.blocks_counted) / 2):
+        return  # each lane of a block has an address of its own: there is nothing to combine
     per = lanes / (worst.atomic_addresses or 1)
     now = case.model.cycles.get("atomics", 0.0)
     gain = case.model.gain(atomics=now / max(2.0, 32.0 if per >= 16 else per))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from warpglass.analysis.advice_model import LEAST_GAIN, Advice, Case, make
 from warpglass.analysis.resources import LABELS
+from warpglass.analysis.sector_use import sector_use
 
 __all__ = ["LAST_RULES"]
 
@@ -26,16 +27,22 @@ def streaming(case: Case) -> Iterator[Advice]:
     """Device memory is the limit and nothing moves twice: said where nothing else is to be said."""
     model, roof = case.model, case.roof
     unique, requested = roof.unique.value, roof.requested.value
-    if model.top != "dram" or not unique or not requested or requested > 1.1 * unique:
-        return
-    if case.reads is None:
+    if model.top != "dram" or not unique or not requested or case.reads is None:
         return  # what was measured without a trace does not tell which bytes are the same
+    use = sector_use(case.subject)
+    if use is None or use < 0.9:
+        return
+    again = (
+        "each byte moves once"
+        if requested <= 1.1 * unique
+        else "each byte moves once if the caches keep what is read again"
+    )
     made = make(
         case,
         "fewer-bytes",
         "Nothing moves twice: only fewer bytes are faster",
         f"device memory is busy longest, {model.cycles['dram']:,.0f} cycles, and {unique:,.0f} of "
-        f"{requested:,.0f} requested bytes are distinct: each byte moves once. What is left are narrower "
+        f"{requested:,.0f} requested bytes are distinct: {again}. What is left are narrower "
         "types and fusing the kernel with the one that makes or uses its data.",
         "memory",
         model.gain(dram=model.cycles["dram"] / 2),

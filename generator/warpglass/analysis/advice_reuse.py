@@ -258,4 +258,45 @@ def shuffles(case: Case) -> Iterator[Advice]:
     )
 
 
-REUSE_RULES = (convolution, reuse, registers, shuffles)
+def levels(case: Case) -> Iterator[Advice]:
+    """A scan or a butterfly through shared memory: a barrier on each level, and all threads exchange."""
+    model, chain = case.model, case.model.chain
+    launch, blocks = case.subject.launch, max(1, case.subject.result.blocks_counted)
+    threads, warps = launch.threads_per_block * blocks, launch.warps_per_block * blocks
+    each = sum(times for _, times in case.executed(frozenset({"barrier"}))) / max(1, warps)
+    depth = math.ceil(math.log2(max(2, launch.threads_per_block)))
+    if chain is None or not chain.cycles or depth < 6:
+        return
+
+    def lanes(space: str, operation: str) -> float:
+        rows = [r for r in case.rows if r.space == space and r.operation == operation]
+        return sum(r.lanes * r.requests for r in rows) / threads
+
+    read, written = lanes("shared", "load") / depth, lanes("shared", "store") / depth
+    # As many barriers as levels (or two a level), in which each thread reads one or two values and writes
+    # one, and next to nothing from global memory: a tile would be loaded between them.
+    turns = min(abs(each - depth), abs(each - 2 * depth))
+    if turns > 2 or not 0.8 <= read <= 2.3 or not 0.8 <= written <= 1.3 or lanes("global", "load") > 2.5:
+        return
+    share = 5 / depth
+    spared = min(0.8 * chain.cycles, 5 * (each / depth * 55 - 25))
+    yield make(
+        case,
+        "warp-shuffles",
+        "The levels within a warp by shuffles",
+        f"each warp executes {each:.3g} barriers over {depth} levels on which each thread reads {read:.2g} "
+        "values of shared memory and writes one, as a scan or a butterfly does: the five levels that join "
+        "lanes of one warp need neither (__shfl_up_sync, __shfl_xor_sync), and one more pass joins the "
+        "warps.",
+        "synchronisation",
+        model.gain(
+            latency=model.cycles.get("latency", 0.0) * (1 - spared / chain.cycles),
+            shared=model.cycles.get("shared", 0.0) * (1 - share),
+        ),
+        pcs=tuple(pc for pc, _ in case.executed(frozenset({"barrier"})))[:4],
+        confirm="BAR falls, SHFL appears, shared-memory wavefronts fall",
+        derivation="five levels leave shared memory, where one takes about 55 cycles; a shuffle takes 25",
+    )
+
+
+REUSE_RULES = (convolution, reuse, registers, shuffles, levels)

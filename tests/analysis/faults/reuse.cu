@@ -91,3 +91,41 @@ __global__ void one_result_fault(const float* a, const float* b, float* c, int n
     }
     c[row * n + col] = sum;
 }
+
+// A scan of 512 values on nine levels through shared memory, and the same by shuffles.
+__global__ void scan_fault(const int* in, int* out) {
+    __shared__ int room[2][512];
+    const int t = threadIdx.x;
+    int now = 0;
+    room[0][t] = in[blockIdx.x * 512 + t];
+    __syncthreads();
+    for (int k = 1; k < 512; k *= 2) {
+        room[1 - now][t] = room[now][t] + (t >= k ? room[now][t - k] : 0);
+        now = 1 - now;
+        __syncthreads();
+    }
+    out[blockIdx.x * 512 + t] = room[now][t];
+}
+
+__device__ int scanned(int value) {
+#pragma unroll
+    for (int k = 1; k < 32; k *= 2) {
+        const int below = __shfl_up_sync(0xffffffffu, value, k);
+        if ((threadIdx.x & 31) >= k) value += below;
+    }
+    return value;
+}
+
+__global__ void scan_fixed(const int* in, int* out) {
+    __shared__ int sums[16];
+    const int t = threadIdx.x, warp = t / 32;
+    int value = scanned(in[blockIdx.x * 512 + t]);
+    if ((t & 31) == 31) sums[warp] = value;
+    __syncthreads();
+    if (t < 32) {
+        const int all = scanned(t < 16 ? sums[t] : 0);
+        if (t < 16) sums[t] = all;
+    }
+    __syncthreads();
+    out[blockIdx.x * 512 + t] = value + (warp ? sums[warp - 1] : 0);
+}
