@@ -149,6 +149,14 @@ _RULES: Mapping[str, Callable[[Instruction, Sequence[Value]], Value]] = {
 }
 
 
+#: Sources that a rule needs; another number is no instruction of the set.
+_SOURCES: Mapping[str, int] = {
+    **dict.fromkeys(("mov", "cvta", "cvt", "neg"), 1),
+    **dict.fromkeys(("add", "sub", "min", "max", "mul", "shl", "shr", "and", "or", "xor"), 2),
+    **dict.fromkeys(("selp", "mad"), 3), "bfi": 4,
+}  # fmt: skip
+
+
 def _result(instruction: Instruction, values: Mapping[str, Value]) -> Value:
     """Value of an instruction's results from those of what it reads."""
     base, sources = instruction.base, instruction.operands[1:]
@@ -164,10 +172,9 @@ def _result(instruction: Instruction, values: Mapping[str, Value]) -> Value:
     whole = types and _INTEGERS.issuperset(types) and "sat" not in instruction.parts
     rule = _RULES.get(base)
     if rule is not None and whole and not any(isinstance(o, Vector) for o in instruction.operands):
-        try:
-            made = rule(instruction, given)
-        except IndexError:  # an operand is missing: the machine refuses it where it is reached
+        if len(given) != _SOURCES[base]:
             return Value(FREE)
+        made = rule(instruction, given)
         if "wide" not in instruction.parts and all(part.endswith("32") for part in types):
             made = made.cut(32)
         return made._replace(cls=max(made.cls, worst))
