@@ -35,6 +35,11 @@ class Footprint:
         for step in range(1, (last >> 5) + 1):
             marks[first + step] = 1
 
+    def mark_range(self, start: int, size: int, store: bool) -> None:
+        """Mark every sector of ``size`` > 0 arena bytes from ``start``; all lie inside."""
+        marks = self._written if store else self._read
+        marks[start >> 5 : ((start + size - 1) >> 5) + 1] = 1
+
     def count(self, start: int, low: int, high: int) -> tuple[int, int]:
         """Sectors read and written between arena bytes ``low`` and ``high``; those of ``[start, …)``."""
         begin, end = max(low, start) >> 5, (high + 31) >> 5

@@ -239,6 +239,11 @@ class BulkCopyOp(Op):
             access = lsu.resolve(m, base, on, space)
         start = int(access.index[0]) + offset
         if size <= 0 or size % 16 or start % 16:
+            m.findings.add(
+                m, "bulk", kind="memcheck", severity="critical", category="memory", pc=self.pc,
+                lane=int(on.flat[0]),
+                message=f"bulk copy of {size} bytes: size and addresses must be multiples of 16",
+            )  # fmt: skip
             return None, access
         # Both ends are checked: a region has no holes.
         for at in (0, size - 16):
@@ -246,17 +251,14 @@ class BulkCopyOp(Op):
                 return None, access
         if access.space == lsu.GLOBAL:
             m.arena.touch(np.array([start]), size)
+            if m.arena.footprint is not None:
+                m.arena.footprint.mark_range(start, size, store)
         return start, access
 
     def _copy(self, m: Machine, g: Group, one: Selection, size: int) -> None:
         source, origin = self._place(m, g, one, _SOURCE, size, False)
         dest, target = self._place(m, g, one, _DEST, size, True)
-        lane = int(one.flat[0])
         if source is None or dest is None:
-            m.findings.add(
-                m, "bulk", kind="memcheck", severity="critical", category="memory", pc=self.pc, lane=lane,
-                message=f"bulk copy of {size} bytes: size and addresses must be multiples of 16",
-            )  # fmt: skip
             return
         c = m.counters
         if m.alike is not None:
