@@ -142,6 +142,25 @@ def test_errors_are_the_compilers_own_lines(tmp_path):
     assert "/tmp" not in str(caught.value)
 
 
+def test_flags_that_the_compiler_asks_for_are_given_to_it(tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text(
+        "template <typename F> __global__ void k(int *p, F f) { *p = f(*p); }\n"
+        "constexpr int twice(int x) { return 2 * x; }\n"
+        "__global__ void plain(int *p) { *p = twice(*p); }\n"
+        "void host(int *p) { k<<<1, 1>>>(p, [] __device__(int x) { return x + 1; }); }\n"
+    )
+    result = cuda.compile(source)
+    assert len(ptx.parse(result.ptx).kernels) == 2
+    assert not result.retried_host_blanked
+    flags = result.tools[0].flags
+    assert {"--extended-lambda", "--expt-relaxed-constexpr"} <= set(flags)
+    assert all("as nvcc asks for" in note for note in result.notes)
+    given = cuda.compile(source, extra_flags=["--extended-lambda", "-expt-relaxed-constexpr"])
+    assert given.notes == ()
+    assert given.ptx == result.ptx
+
+
 def test_a_broken_host_does_not_hide_the_kernels(tmp_path):
     source = tmp_path / "k.cu"
     source.write_text(

@@ -201,3 +201,19 @@ def test_deep_nests_of_conditions_are_read_in_linear_steps():
     )
     assert [(kernel.name, kernel.line) for kernel in source.kernels] == [("k", deep + 1)]
     assert [launch.block for launch in source.launches] == [(2, 1, 1)]
+
+
+@pytest.mark.parametrize("space", ["__device__", "__host__ __device__", "\n__device__\n"])
+def test_lambdas_of_the_device_are_arguments(space):
+    body = f"void f() {{ k<<<1, 2>>>(p, 7, [=] {space} (float a, float b) {{ return a + b; }}); }}"
+    source = cuda.parse("__global__ void k() {}\n" + body)
+    assert source.notes == ()
+    assert source.launches[0].args == (None, 7, None)
+    assert len(source.text) == len("__global__ void k() {}\n" + body)
+
+
+@pytest.mark.parametrize("array", ["__align__(8) unsigned char raw[]", "__align__(sizeof(T)) T raw[]"])
+def test_aligned_shared_arrays_are_plain_cuda(array):
+    source = cuda.parse("__global__ void k() {\n    extern __shared__ " + array + ";\n}\n")
+    assert source.notes == ()
+    assert len(source.kernels) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warpglass.cuda.advisories import parse_ptxas, parse_warnings
@@ -30,6 +30,11 @@ DEFAULT_ARCH = "sm_80"
 _ARCH = re.compile(r"(?:sm|compute)_(\d{2,3}[af]?)")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,120}")
 _MISSING_HEADER = re.compile(r"fatal error: (\S+): No such file or directory")
+#: Flags of nvcc that only allow more of the language; its messages name the one that a source needs.
+_ALLOWING = {
+    "extended-lambda": re.compile(r"\bextended-lambda\b"),
+    "expt-relaxed-constexpr": re.compile(r"\bexpt-relaxed-constexpr\b"),
+}
 _TIMEOUT = 300.0
 #: Compilations of one source: each takes a header or some host code away, where that may help.
 _MOST_TRIES = 16
@@ -137,11 +142,19 @@ def _compile_in(job: _Job, content: bytes) -> Compiled:
     result = _to_ptx(job, content)
     notes: tuple[str, ...] = ()
     blanked = False
+    for _ in _ALLOWING:  # one flag may bring the error that names the other
+        asked = _asked_flags(job, result)
+        if not asked:
+            break
+        job = replace(job, flags=(*job.flags, *asked))
+        notes = (*notes, f"compiled with {' '.join(asked)}, as nvcc asks for")
+        result = _to_ptx(job, content)
     if result.returncode != 0:
         retry = _retry(job, content, result)
         if retry is None:
             raise _refused(job, result)
-        result, notes = retry
+        result, more = retry
+        notes = (*notes, *more)
         blanked = True
     ptx_path = job.folder / "kernel.ptx"
     raw = ptx_path.read_bytes().decode("utf-8", "replace")
@@ -173,6 +186,18 @@ def _to_ptx(job: _Job, content: bytes) -> ToolResult:
     return job.run("-x", "cu", "-ptx", "-o", "kernel.ptx", job.source)
 
 
+def _asked_flags(job: _Job, failed: ToolResult) -> tuple[str, ...]:
+    """Flags that the errors of a failed compilation name and that it did not have."""
+    if failed.returncode == 0:
+        return ()
+    output = job.messages(failed)
+    return tuple(
+        f"--{name}"
+        for name, named in _ALLOWING.items()
+        if named.search(output) and not any(name in flag for flag in job.flags)
+    )
+
+
 def _retry(job: _Job, content: bytes, failed: ToolResult) -> tuple[ToolResult, tuple[str, ...]] | None:
     """Blank host bodies, and headers that are not there, until it compiles; None where that cannot help."""
     current, notes = content, dict[str, None]()
@@ -198,6 +223,8 @@ def _refused(job: _Job, result: ToolResult) -> CompileError:
     hint = None
     if missing:
         hint = f"name the folder of {missing.group(1)} with -I, or the build's --compile-commands"
+    elif "separate compilation mode" in output:
+        hint = "a kernel that launches kernels needs --nvcc-flag=-rdc=true"
     elif "Unsupported gpu architecture" in output:
         version = tool_version(job.nvcc) or "unknown version"
         hint = f"this nvcc ({version}) lists what it knows with `nvcc --list-gpu-arch`"

@@ -30,8 +30,10 @@ _LARGEST = 64 << 20
 
 #: Attributes that the grammar takes for a declaration of their own; blanks of the same length replace them.
 _ATTRIBUTE = re.compile(
-    rb"__(?:cluster_dims|maxnreg|block_size|launch_bounds|attribute)__\s*\((?:[^()\n]|\([^()\n]*\)){0,200}\)"
+    rb"__(?:align|cluster_dims|maxnreg|block_size|launch_bounds|attribute)__\s*\((?:[^()\n]|\([^()\n]*\)){0,200}\)"
 )
+#: The execution space of a lambda, which the grammar does not know.
+_LAMBDA_SPACE = re.compile(rb"\](\s*(?:__(?:host|device)__\s*){1,4})(?=[({])")
 
 
 def load(path: Path | str, defines: Sequence[str] = ()) -> CudaSource:
@@ -61,6 +63,7 @@ def parse(content: bytes | str, name: str = "<string>", defines: Sequence[str] =
     text = decode_text(data)
     comments = find_comments(text)
     blanked = _ATTRIBUTE.sub(lambda match: b" " * len(match.group()), text.encode("utf-8", "replace"))
+    blanked = _LAMBDA_SPACE.sub(lambda match: b"]" + re.sub(rb"\S", b" ", match[1]), blanked)
     tree = parse_tree(blanked)
     if tree is None:
         note = f"{name} is larger than {MAX_BYTES >> 20} MiB: its kernels and launches were not read"
