@@ -143,6 +143,7 @@ FAULTS = (
         kernel="busy",
         fixed={"kernel": "busy_fault", "grid": (216, 1, 1)},
     ),
+    Fault("filled", "reuse", "async-copy", (648, 1, 1), (128, 1, 1), ("tiles=4",)),
     Fault("scan", "reuse", "warp-shuffles", (432, 1, 1), (512, 1, 1)),
     Fault("unfused", "everyday", "fewer-instructions", (864, 1, 1)),
     Fault("plane", "numbers", "double", (864, 1, 1), args=("most=64",)),

@@ -275,40 +275,54 @@ def _latency_without(case: Case, saved: dict[int, float]) -> dict[str, float]:
 
 def pipelining(case: Case) -> Iterator[Advice]:
     """Loads into shared memory through registers, waited for in every iteration."""
-    if case.subject.arch.base < (8, 0) or case.asynchronous():
+    chain = case.model.chain
+    if case.subject.arch.base < (8, 0) or case.asynchronous() or chain is None or not chain.cycles:
         return
-    for loop in case.loops:
-        chain = case.model.chain
-        if not (loop.loads and loop.shared_stores and loop.barriers) or chain is None or not chain.cycles:
-            continue
-        memory, rest = chain.parts["memory"], chain.cycles - chain.parts["memory"]
-        after = {"latency": case.model.cycles.get("latency", 0.0) * max(memory, rest) / chain.cycles}
-        tile = case.subject.static_shared + case.subject.launch.shared_bytes
-        conflicts = []
-        ask = case.subject.resources()
-        if ask is not None and tile:
-            costs = stage_costs(case.subject.arch, ask, tile, 2)
-            conflicts.append(
-                "each further stage adds a tile: "
-                + ", ".join(f"{size:,} bytes leave {blocks} blocks an SM" for _, size, blocks in costs[1:])
-            )
-        yield make(
-            case,
-            "async-copy",
-            "Software pipelining with asynchronous copies",
-            f"each iteration waits for {loop.loads} loads that go through registers into shared memory "
-            f"({loop.shared_stores} stores, {loop.barriers} barriers); memory is "
-            f"{memory / chain.cycles:.0%} of a "
-            "warp's chain. cp.async with two or more stages loads the next tile meanwhile.",
-            "memory",
-            case.model.gain(**after),
-            lines=(loop.line,) if loop.line else (),
-            pcs=case.start(loop),
-            conflicts=tuple(conflicts),
-            confirm="long-scoreboard stalls fall; LDGSTS appears in the machine code",
-            derivation="the chain becomes the longer of its memory part and the rest",
+    staged = [loop for loop in case.loops if loop.loads and loop.shared_stores]
+    whole = next((loop for loop in staged if loop.barriers), None)
+    stages = case.occupancy.stages if case.occupancy is not None else None
+    if whole is None and (not staged or stages is None or stages.number != 1):
+        return
+    loop = whole or staged[0]
+    memory, rest = chain.parts["memory"], chain.cycles - chain.parts["memory"]
+    now = case.model.cycles.get("latency", 0.0)
+    one = case.model.gain(latency=now * max(memory, rest) / chain.cycles)
+    four = case.model.gain(latency=now * max(memory / 4, rest) / chain.cycles)
+    tile = case.subject.static_shared + case.subject.launch.shared_bytes
+    conflicts = []
+    ask = case.subject.resources()
+    if ask is not None and tile:
+        costs = stage_costs(case.subject.arch, ask, tile, 2)
+        conflicts.append(
+            "each further stage adds a tile: "
+            + ", ".join(f"{size:,} bytes leave {blocks} blocks an SM" for _, size, blocks in costs[1:])
         )
-        return
+    if whole is not None:
+        waits = (
+            f"each iteration waits for {loop.loads} loads that go through registers into shared memory "
+            f"({loop.shared_stores} stores, {loop.barriers} barriers)"
+        )
+    else:  # a loop of its own fills the tile inside the loop that uses it
+        filled = stages.filled if stages is not None else 0
+        waits = (
+            f"between two barriers a loop fills {filled:,} bytes of shared memory through registers "
+            f"({loop.loads} load{'s' if loop.loads != 1 else ''} an iteration), and nobody computes meanwhile"
+        )
+    yield make(
+        case,
+        "async-copy",
+        "Software pipelining with asynchronous copies",
+        f"{waits}; memory is {memory / chain.cycles:.0%} of a warp's chain. cp.async with two or more stages "
+        "loads the next tile meanwhile.",
+        "memory",
+        (one[0], four[1]),
+        lines=(loop.line,) if loop.line else (),
+        pcs=case.start(loop),
+        conflicts=tuple(conflicts),
+        confirm="long-scoreboard stalls fall; LDGSTS appears in the machine code",
+        derivation="the chain becomes the longer of its memory part and the rest; with four tiles under way "
+        "a quarter of the memory part",
+    )
 
 
 def wider(case: Case) -> Iterator[Advice]:

@@ -129,3 +129,43 @@ __global__ void scan_fixed(const int* in, int* out) {
     __syncthreads();
     out[blockIdx.x * 512 + t] = value + (warp ? sums[warp - 1] : 0);
 }
+
+// Tiles filled by a loop of their own, and copied a turn ahead.
+__global__ void filled_fault(const float* in, float* out, int tiles) {
+    __shared__ float tile[1024];
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int t = 0; t < tiles; t++) {
+#pragma unroll 1
+        for (int j = threadIdx.x; j < 1024; j += blockDim.x) tile[j] = in[(blockIdx.x * tiles + t) * 1024 + j];
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < 64; k++) sum = fmaf(tile[(threadIdx.x + k) & 1023], 0.5f, sum);
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+__device__ void fill_ahead(float* to, const float* from) {
+#pragma unroll 1
+    for (int j = threadIdx.x; j < 1024; j += blockDim.x)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to + j))), "l"(from + j));
+    asm volatile("cp.async.commit_group;");
+}
+
+__global__ void filled_fixed(const float* in, float* out, int tiles) {
+    __shared__ float tile[2][1024];
+    const float* mine = in + blockIdx.x * tiles * 1024;
+    float sum = 0.0f;
+    fill_ahead(tile[0], mine);
+#pragma unroll 1
+    for (int t = 0; t < tiles; t++) {
+        if (t + 1 < tiles) fill_ahead(tile[(t + 1) & 1], mine + (t + 1) * 1024);
+        asm volatile("cp.async.wait_group 1;");
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < 64; k++) sum = fmaf(tile[t & 1][(threadIdx.x + k) & 1023], 0.5f, sum);
+        __syncthreads();
+    }
+    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
