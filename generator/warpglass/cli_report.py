@@ -35,6 +35,8 @@ _CATEGORIES = frozenset({
     "launch",
 })  # fmt: skip
 _SEVERITIES = frozenset({"info", "warning", "critical"})
+#: Critical findings named on the terminal.
+_MOST_TOLD = 5
 _UNFINISHED = frozenset({"incomplete", "partial", "any"})
 
 
@@ -71,7 +73,18 @@ def make_page(
     failures = failed_checks(report.data, options.fail_on, bool(options.expect))
     for failure in failures:
         shell.tell(f"failed: {failure}")
+    if not failures:
+        _tell_critical(report.data, shell)
     return 1 if failures else 0
+
+
+def _tell_critical(report: Mapping[str, Any], shell: Shell) -> None:
+    """What is broken, so that nobody has to open the page to hear of it."""
+    found = failed_checks(report, ("critical",), False)
+    for text in found[:_MOST_TOLD]:
+        shell.note(f"critical: {text}")
+    if len(found) > _MOST_TOLD:
+        shell.note(f"and {len(found) - _MOST_TOLD} more critical findings")
 
 
 def build(inputs: Sequence[Path], options: ReportOptions, progress: Any = None) -> Report:

@@ -272,6 +272,19 @@ def test_checks_that_fail_end_with_one(cli, scale, tmp_path):
     assert code == 0
 
 
+def test_critical_findings_are_told_at_once(cli, scale):
+    short = [*RUN[:-1], "2=float[10]:zeros"]
+    code, out, err = cli("report", scale, *short, "-o", "a.html")
+    assert code == 0
+    assert out.startswith("a.html (")
+    assert err.count("critical: ") >= 1
+    assert "out of bounds" in err
+    _, _, err = cli("report", scale, *short, "-o", "a.html", "-q")
+    assert "critical" not in err
+    _, _, err = cli("report", scale, *RUN, "-o", "a.html")
+    assert "critical" not in err
+
+
 def test_expectations(cli, scale, tmp_path):
     np.save(tmp_path / "good.npy", np.arange(100, dtype=np.float32) * 2)
     np.save(tmp_path / "bad.npy", np.arange(100, dtype=np.float32))

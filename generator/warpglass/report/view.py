@@ -99,9 +99,13 @@ def arch_text(launch: Json) -> str:
 
 
 def launch_text(launch: Json) -> str:
-    """``grid 4 × 4, block 16 × 16, 2,048 bytes dynamic shared``."""
+    """``grid 4 × 4, block 16 × 16, 2,048 bytes dynamic shared``; extents that nobody gave are called so."""
     shape = launch.get("launch") or {}
-    parts = [f"grid {dim(shape.get('grid'))}", f"block {dim(shape.get('block'))}"]
+    origin = shape.get("origin") or {}
+    parts = [
+        f"{name} {dim(shape.get(name))}{' by default' if origin.get(name) == 'default' else ''}"
+        for name in ("grid", "block")
+    ]
     if list(shape.get("cluster") or [1, 1, 1]) != [1, 1, 1]:
         parts.append(f"cluster {dim(shape.get('cluster'))}")
     if shape.get("shared_bytes"):
