@@ -132,3 +132,23 @@ def test_what_is_split_into_batches_is_not_compared() -> None:
     options = RunOptions(sample=False, compare=True, batch_lanes=128)
     assert run(source, grid=4, block=64, options=options).alike is False
     assert run(source, grid=2, block=64, options=options).alike is True
+
+
+FAR = """
+__global__ void k(float *out, const float *in, int n) {
+  float sum = 0.0f;
+  for (int i = 0; i < n; ++i) sum += in[(blockIdx.x * blockDim.x + threadIdx.x) * n + i];
+  out[(int)(blockIdx.x * blockDim.x + threadIdx.x) - 64] = sum;
+}
+"""
+
+
+@pytest.mark.parametrize("isa", ["sass", "ptx"])
+def test_few_blocks_with_long_loops_are_sampled(isa: str) -> None:
+    """80 blocks of little code whose loops exceed the budget; their addresses are signed sums."""
+    asked: dict[str, Any] = {"grid": 80, "block": 64, "args": {"n": 300}, "isa": isa}
+    full = run(FAR, options=RunOptions(sample=False), **asked)
+    budget = int(full.counters["warp_executed"].sum()) // 2
+    found = run(FAR, options=RunOptions(max_warp_instructions=budget), **asked)
+    assert found.scaled is not None
+    _same_counts(found, full)

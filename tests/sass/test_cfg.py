@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from warpglass.flow.sass import sass_cfg
 from warpglass.sass import parse
-from warpglass.sass.cfg import branch, call_target, code_length, convergence, jump_base
+from warpglass.sass.cfg import branch, call_target, code_length, convergence, far_jump, jump_base
 from warpglass.sass.model import Function, Instruction
 
 from .conftest import listing
@@ -69,6 +69,24 @@ def test_calls_come_back() -> None:
     assert call_target(one("CALL.REL.NOINC R6 0x0")) is None
     graph = sass_cfg(function)
     assert graph.block_at(0) == graph.block_at(1)
+
+
+def test_a_call_to_a_place_in_the_code_is_a_jump() -> None:
+    """ptxas leaves large loops by such calls: nothing comes back, and nothing else leads behind the loop."""
+    text = (
+        ".section .text.f\n.text.f:\n.L_x_2:\n/*0000*/ IADD3 R0, R0, 0x1, RZ ;\n"
+        "/*0010*/ @P0 CALL.REL.NOINC `(.L_x_1) ;\n/*0020*/ BRA `(.L_x_2) ;\n"
+        ".L_x_1:\n/*0030*/ EXIT ;\n"
+    )
+    function = parse(text).functions[0]
+    found = far_jump(function.instructions[1])
+    assert found is not None
+    assert (found.targets, found.falls) == ((0x30,), True)
+    graph = sass_cfg(function)
+    assert [block.successors for block in graph.blocks] == [(1, 2), (0,), ()]
+    named = parse(text.replace("`(.L_x_1)", "`($f$__internal_0)")).functions[0]
+    assert far_jump(named.instructions[1]) is None
+    assert far_jump(one("CALL.REL.NOINC 0x30")) is None  # nobody told what lies there
 
 
 def test_asynchronous_copy_is_neither_load_nor_store() -> None:

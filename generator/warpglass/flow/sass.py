@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from warpglass.flow.graph import Cfg, Flow, build_cfg
 from warpglass.flow.liveness import Access
 from warpglass.flow.ranges import Masks, occupied
-from warpglass.sass.cfg import branch, code_length, convergence
+from warpglass.sass.cfg import branch, code_length, convergence, far_jump
 from warpglass.sass.defuse import PREDICATE, UNIFORM, UNIFORM_PREDICATE, defuse
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import Predicate
@@ -36,10 +36,12 @@ _MASKS = (
 )
 
 
-def _flows(function: Function, index: dict[int, int]) -> dict[int, Flow]:
+def _flows(function: Function, index: dict[int, int], far: bool = False) -> dict[int, Flow]:
+    """Ways of the instructions that have others than the next; ``far`` takes jumps by CALL for jumps."""
     flows: dict[int, Flow] = {}
     for offset, pc in index.items():
-        found = branch(function.instructions[pc])
+        instruction = function.instructions[pc]
+        found = branch(instruction) or (far_jump(instruction) if far else None)
         if found is not None:
             targets = tuple(index.get(target, -1) for target in found.targets)
             flows[index[offset]] = Flow(targets, found.falls, found.leaves, found.dies)
@@ -55,12 +57,12 @@ def _index(function: Function) -> dict[int, int]:
 def sass_cfg(function: Function) -> Cfg:
     """The graph of a function's code; padding behind it is left out.
 
-    Calls fall through; device functions inside the same section are blocks of their own that nothing
+    Calls fall through, but for those that are jumps; device functions in the section are blocks that nothing
     enters. An indirect branch with unknown targets leaves.
     """
     index = _index(function)
     leaders = [index[offset] for offset in function.subroutines if offset in index]
-    return build_cfg(len(index), _flows(function, index), leaders)
+    return build_cfg(len(index), _flows(function, index, far=True), leaders)
 
 
 def sass_accesses(function: Function) -> list[Access]:

@@ -118,6 +118,8 @@ def _shifted(i: Instruction, given: Sequence[Value]) -> Value:
         return Value(worst if worst == UNIFORM_VALUE or (i.base == "shl" and given[1].cls == 0) else FREE)
     if i.base == "shl":
         return scaled(given[0], constant(1 << places.bits))
+    if "s32" in i.parts and places.bits == 31:  # the sign alone: a choice by a comparison
+        return Value(worst)
     if any(part.startswith("s") for part in i.parts) and given[0].may >= 1 << 31:
         return Value(worst if worst == UNIFORM_VALUE else FREE)  # copies of the sign come in
     return shifted_down(given[0], places.bits)

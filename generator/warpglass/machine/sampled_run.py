@@ -20,6 +20,8 @@ __all__ = ["grid_run", "sampled_run"]
 MOST_COUNT = 1 << 60
 #: How often instructions are taken to be executed on average before a single block is run to see.
 EXPECTED_TRIPS = 64
+#: Budgets that the sampling of one launch may take: each of its runs holds to one.
+_MOST_SPENT = 8
 
 
 def grid_run(
@@ -56,16 +58,25 @@ def sampled_run(
     if launch.cluster != (1, 1, 1) or launch.cooperative or why_not() is not None:
         return None
 
+    spent = 0
+
     @cache  # the first block is looked at before the sampling, which begins with it
     def block(linear: int) -> RunResult:
+        nonlocal spent
         traced = tuple(b for b in options.trace_blocks if b == linear)
-        return execute(replace(_alone(options, (linear,)), trace_blocks=traced))
+        alone = replace(_alone(options, (linear,)), trace_blocks=traced)
+        run = execute(alone)
+        spent += run.counts["warp_executed"]
+        return run if spent <= _MOST_SPENT * options.max_warp_instructions else replace(run, complete=False)
 
     def alike(blocks: tuple[int, ...], first: RunResult) -> bool:
         """Whether all of some blocks do what ``first`` did, executed together."""
-        if first.findings or first.counts["warp_executed"] * len(blocks) > options.max_warp_instructions:
+        nonlocal spent
+        need = first.counts["warp_executed"] * len(blocks)
+        spent += need
+        if first.findings or spent > _MOST_SPENT * options.max_warp_instructions:
             return False
-        run = execute(replace(_alone(options, blocks), compare=True))
+        run = execute(replace(_alone(options, blocks), compare=True, max_warp_instructions=need + 1))
         return (
             run.complete
             and bool(run.alike)

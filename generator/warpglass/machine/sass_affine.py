@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from warpglass.flow.sass import sass_cfg
 from warpglass.machine.affine import FREE, Value, either, first_problem
 from warpglass.machine.sass_values import operand_value, result_value
+from warpglass.sass.cfg import far_jump
 from warpglass.sass.defuse import PREDICATE, UNIFORM, UNIFORM_PREDICATE, DefUse, defuse
 from warpglass.sass.model import Function, Instruction
 from warpglass.sass.operands import (
@@ -84,7 +85,7 @@ def _guard(instruction: Instruction) -> tuple[int, bool] | None:
 def why_not_affine(function: Function, sm: int) -> str | None:
     """None where branches and addresses are affine in the block index, else what is not, in words."""
     code = [(i, defuse(i, sm)) for i in function.instructions]
-    calls = next((i for i, _ in code if i.base in ("CALL", "RET")), None)
+    calls = next((i for i, _ in code if i.base in ("CALL", "RET") and far_jump(i) is None), None)
     if calls is not None:
         return f"line {calls.line}: {calls.text} calls a function"
 

@@ -106,6 +106,8 @@ def _shift(i: Instruction, values: Values, worst: int) -> Value:
         return Value(worst if worst == UNIFORM_VALUE else FREE)
     if "L" in parts:
         return Value(worst) if "HI" in parts else scaled(values[0], constant(1 << places))._replace(cls=worst)
+    if "S32" in parts and places == 31:  # the sign alone: a choice by a comparison
+        return Value(worst)
     if "U32" in parts and values[0] == constant(0):
         return shifted_down(values[2], places)
     return Value(worst if worst == UNIFORM_VALUE else FREE)

@@ -22,7 +22,7 @@ from warpglass.sass.operands import (
     UniformRegister,
 )  # fmt: skip
 
-__all__ = ["Branch", "branch", "call_target", "code_length", "convergence", "jump_base"]
+__all__ = ["Branch", "branch", "call_target", "code_length", "convergence", "far_jump", "jump_base"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,16 @@ def call_target(instruction: Instruction) -> int | None:
     if any(isinstance(item, Register | UniformRegister) for item in instruction.operands):
         return None
     return _label(instruction)
+
+
+def far_jump(instruction: Instruction) -> Branch | None:
+    """Where a CALL goes that is a jump: ``@P0 CALL.REL.NOINC (.L_x_1)`` leaves a large loop and never comes
+    back. A subroutine has a name of its own, a place in the code only the assembler's ``.L_``. None for other
+    instructions; the disassembler takes these, too, for calls."""
+    if call_target(instruction) is None or "NOINC" not in instruction.modifiers or _never(instruction):
+        return None
+    local = any(isinstance(item, Label) and item.name.startswith(".L_") for item in instruction.operands)
+    return _jump(instruction) if local else None
 
 
 def jump_base(instruction: Instruction) -> int | None:
