@@ -401,3 +401,25 @@ def test_run_compiles_with_what_the_source_needs(tmp_path: Path, isa: str) -> No
     result = warpglass.run(text, grid=1, block=32, args=[x], isa=isa, **asked)
     assert result.buffers[0] is not None
     assert result.buffers[0].array.tolist() == [3 * i + 105 for i in range(32)]
+
+
+def test_launches_of_a_kernel_in_two_files_are_told_apart(tmp_path):
+    text = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n"
+    (tmp_path / "old").mkdir()
+    places = [tmp_path / "a.ptx", tmp_path / "b.ptx", tmp_path / "old" / "b.ptx", tmp_path / "c.ptx"]
+    for place in places:
+        place.write_text(text.replace("entry k", "entry other") if place.stem == "c" else text)
+    (tmp_path / "c.toml").write_text('[[launch]]\nlabel = "small"\ngrid = 1\n')
+
+    def labels(count, options=None):
+        return [launch["label"] for launch in warpglass.make_report(places[:count], options).data["launches"]]
+
+    assert labels(1) == [""]
+    assert labels(2) == ["a.ptx", "b.ptx"]
+    assert labels(4) == ["a.ptx", "b.ptx, input 2", "b.ptx, input 3", ""]
+    named = ReportOptions(launch_file=tmp_path / "c.toml")
+    assert labels(1, named) == ["small"]
+    assert labels(2, named) == ["a.ptx: small", "b.ptx: small"]
+    for place in places:
+        place.write_text(text + ".visible .entry other() { ret; }\n")
+    assert labels(2) == ["k, a.ptx", "other, a.ptx", "k, b.ptx", "other, b.ptx"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from warpglass.report.diagnosis import diagnosis_json, merge_sections
 from warpglass.report.model import Report
 from warpglass.report.payload import LaunchUnit, launch_json
 from warpglass.report.value_budget import fit_values
+from warpglass.versions import Versions
 
 __all__ = ["make_report", "plan_unit"]
 
@@ -68,11 +69,14 @@ def make_report(
     assumptions: list[str] = []
     launches: list[dict[str, Any]] = []
     times = profiled_times(launch for profile in profiles for launch in profile.report.launches)
+    versions = Versions(units)
     for unit in units:
         assumptions += [problem.message for problem in unit.problems]
         for planned in plan_unit(unit, chosen, assumptions, report_specs(profiles)):
             bare = demangled(planned.function.name).bare
             say(f"executing {bare} on {unit.arch}")
+            named = replace(planned.launch, label=versions.label(unit, bare, planned.launch.label))
+            planned = replace(planned, launch=named)
             beyond = chosen.blocks_note(planned.launch.blocks, bare)
             assumptions += [f"{WARNING}{beyond}"] if beyond is not None else []
             launches.append(_launch(unit, planned, chosen, sources, assumptions, len(launches), times))

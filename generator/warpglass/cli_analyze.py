@@ -88,7 +88,7 @@ def _show(report: Mapping[str, Any], index: int, launch: Mapping[str, Any], shel
     if shell.level < 0:
         return
     said = words.verdict(report, index, launch)
-    title = printable(f"{view.kernel_name(launch)} · {view.arch_text(launch)} · {view.launch_text(launch)}")
+    title = printable(f"{view.kernel_name(launch)} · {view.arch_text(launch)} · {view.labelled_text(launch)}")
     verdict = printable(said["text"] + (f" [{said['evidence']}]" if said["evidence"] else ""))
     if shell.out.is_terminal:
         shell.out.print(Text(title))  # wrapped: a panel's title would be cut

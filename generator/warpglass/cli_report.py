@@ -168,6 +168,8 @@ def failed_checks(report: Mapping[str, Any], fail_on: Sequence[str], expects: bo
     for launch in report.get("launches") or []:
         kernel = launch.get("kernel") or {}
         name = kernel.get("bare") or kernel.get("demangled") or kernel.get("name") or "kernel"
+        if launch.get("label"):
+            name = f"{name} ({launch['label']})"
         for run in launch.get("runs") or []:
             if not run.get("complete", True) and wanted & _UNFINISHED:
                 stopped = run.get("stopped") or {}

@@ -154,7 +154,7 @@ def _overview(report: Mapping[str, Any]) -> list[str]:
         advice = _launch(report, "advice", index) or []
         first = f"{advice[0].get('title')} ({advice[0].get('gain') or ''})" if advice else ""
         lines.append(
-            f"| {code(view.kernel_name(launch)[:_NAME])} | {text(view.launch_text(launch))} | "
+            f"| {code(view.kernel_name(launch)[:_NAME])} | {text(view.labelled_text(launch))} | "
             f"{text(said.split(';')[0].split('. ')[0][:_SENTENCE])} | {text(first)} |"
         )
     if len(launches) > _MOST_LISTED:
@@ -168,7 +168,7 @@ def analysis_markdown(report: Mapping[str, Any]) -> str:
     for index, launch in enumerate(report.get("launches") or []):
         said = words.verdict(report, index, launch)
         lines += [f"# {code(view.kernel_name(launch))}", "", "## Baseline", ""]
-        lines += [text(f"{view.arch_text(launch)} · {view.launch_text(launch)}"), ""]
+        lines += [text(f"{view.arch_text(launch)} · {view.labelled_text(launch)}"), ""]
         lines += [_time(report, index), ""]
         lines += [
             f"**{text(said['text'])}**" + (f" ({said['evidence']})" if said["evidence"] else ""),

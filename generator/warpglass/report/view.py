@@ -10,8 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 __all__ = [
-    "EVIDENCE_HELP", "arch_text", "column_sum", "dim", "fragment", "kernel_name", "launch_text", "num",
-    "place", "primary_run", "ratio", "section_data", "sentence", "severity_rank", "source_name", "weakest",
+    "EVIDENCE_HELP", "arch_text", "column_sum", "dim", "fragment", "kernel_name", "labelled_text",
+    "launch_text", "num", "place", "primary_run", "ratio", "section_data", "sentence", "severity_rank",
+    "source_name", "weakest",
 ]  # fmt: skip
 
 Json = Mapping[str, Any]
@@ -111,6 +112,12 @@ def launch_text(launch: Json) -> str:
     if shape.get("shared_bytes"):
         parts.append(f"{num(shape['shared_bytes'])} bytes dynamic shared memory")
     return ", ".join(parts)
+
+
+def labelled_text(launch: Json) -> str:
+    """The launch with its label, where it stands without a title that holds it."""
+    label = launch.get("label")
+    return f"{launch_text(launch)}, {label}" if label else launch_text(launch)
 
 
 def section_data(report: Json, section: str) -> Json | None:
