@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["run_file"]
 
+#: Threads named for each assertion that fails, and where a line of one names them.
+_MOST_ASSERTIONS = 3
+_FAILED_AT = re.compile(r"block: \[[\d,]+\], thread: \[[\d,]+\]")
+
 
 def run_file(path: Path, options: ReportOptions, dumps: Sequence[str], json: str | None, shell: Shell) -> int:
     """Execute one kernel of ``path``, write the buffers that ``dumps`` name, and tell what happened.
@@ -245,6 +249,20 @@ def _in_source_terms(text: str, places: Mapping[int, str]) -> str:
     return re.sub(r"\bline (\d+)\b", lambda match: places.get(int(match[1][:9]), match[0]), text)
 
 
+def _brief(printed: Sequence[str]) -> list[str]:
+    """What the kernel printed, but of an assertion that fails in many threads the first few lines only."""
+    lines: list[str] = []
+    failed: dict[str, int] = {}
+    for line in printed:
+        told = _FAILED_AT.sub("", line) if "Assertion" in line else None
+        if told is not None:
+            failed[told] = failed.get(told, 0) + 1
+        if told is None or failed[told] <= _MOST_ASSERTIONS:
+            lines.append(line)
+    more = sum(count - _MOST_ASSERTIONS for count in failed.values() if count > _MOST_ASSERTIONS)
+    return [*lines, f"... {more:,} more threads fail these assertions"] if more else lines
+
+
 def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, str], shell: Shell) -> None:
     counts = result.counts
     shell.say(
@@ -252,7 +270,7 @@ def _tell(result: RunResult, named: Mapping[str, Buffer], places: Mapping[int, s
         f"{counts['thread_executed']:,} thread instructions, {result.blocks_executed:,} "
         f"block{'' if result.blocks_executed == 1 else 's'}"
     )
-    for line in result.printed:
+    for line in _brief(result.printed):
         shell.say(f"| {line.rstrip()}")
     for finding in result.findings:
         where = places.get(finding.line, f"line {finding.line}") if finding.line else ""

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from warpglass.collect import WARNING
 from warpglass.cuda.model import CudaSource
 from warpglass.errors import LaunchError
 from warpglass.inputs.comments import LaunchComment
 from warpglass.inputs.demangle import demangled, matches_name
-from warpglass.launchliteral import allocation_specs, find_literal, literal_spec
+from warpglass.launchliteral import EMPTY_CLASS, allocation_specs, find_literal, literal_spec
 from warpglass.launchparams import ParamInfo, describe_params, source_kernel
 from warpglass.launchspec import (
     MOST_LAUNCHES,
@@ -243,7 +244,20 @@ def resolve_launch(
         origin=origin,
         cooperative=any(spec.cooperative for spec in specs),
     )
-    return launch, notes
+    return launch, (*notes, *_nothing_in(function, infos, given))
+
+
+def _nothing_in(
+    function: Function, infos: Sequence[ParamInfo], given: Mapping[int, Argument]
+) -> tuple[str, ...]:
+    """A warning for each struct that nobody gave: its numbers are 0 and its pointers lead nowhere."""
+    return tuple(
+        f"{WARNING}nobody gave {info.shown} of {demangled(function.name).bare}: "
+        f"its {info.size} bytes are zero, "
+        f"and so are pointers in it; --arg {info.shown}=hex:… gives them"
+        for info in infos
+        if info.kind == "struct" and info.size > EMPTY_CLASS and info.index not in given
+    )
 
 
 def _first(chain: Sequence[LaunchSpec], name: str, origin: dict[str, str], default: Any) -> Any:

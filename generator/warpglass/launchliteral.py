@@ -15,10 +15,10 @@ from warpglass.launchspec import LaunchSpec
 from warpglass.launchvalues import MOST_BYTES, Place, converted
 from warpglass.ptx.model import Function
 
-__all__ = ["allocation_specs", "find_literal", "literal_spec"]
+__all__ = ["EMPTY_CLASS", "allocation_specs", "find_literal", "literal_spec"]
 
 #: A parameter of an empty class, such as a function object, has one byte and says nothing.
-_EMPTY_CLASS = 1
+EMPTY_CLASS = 1
 
 
 def find_literal(function: Function, source: CudaSource | None) -> LiteralLaunch | None:
@@ -71,7 +71,7 @@ def allocation_specs(
         len(launch.allocations) == len(infos)
         and origin["grid"] == origin["block"] == here
         and all(
-            launch.args[info.index] is not None or (info.kind == "struct" and info.size == _EMPTY_CLASS)
+            launch.args[info.index] is not None or (info.kind == "struct" and info.size == EMPTY_CLASS)
             for info in others
         )
         and not any({info.name, info.ptx_name, str(info.index)} & given for info in others)

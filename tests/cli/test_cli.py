@@ -455,6 +455,19 @@ def test_the_package_is_a_program_too():
     assert "missing.cu" in done.stderr
 
 
+@pytest.mark.cuda
+def test_an_assertion_of_many_threads_is_told_briefly(cli, tmp_path):
+    path = tmp_path / "failing.cu"
+    path.write_text(
+        "#include <cassert>\n__global__ void k(int *p) { assert(p[threadIdx.x] == 1); }\n"
+        "void host() { k<<<2, 64>>>(0); }\n"
+    )
+    code, out, _ = cli("run", path)
+    assert code == 1
+    assert sum("Assertion" in line for line in out.splitlines() if line.startswith("| ")) == 3
+    assert "| ... 125 more threads fail these assertions" in out
+
+
 BROKEN = """\
 __global__ void k(const float *in, float *out) {
     __shared__ float s[64];

@@ -478,3 +478,16 @@ def test_extents_of_allocations(host, options, count, origin):
     (planned,) = plan_launches(module.functions, ReportOptions(**options), cuda.parse(host, "k.cu"))
     x = planned.launch.args["a"]
     assert (x.count, x.origin, x.fill, x.value) == (count, origin, "default", None)
+
+
+def test_a_struct_that_nobody_gave_is_told():
+    """Zeros are no data: an empty class holds none, and one that was given needs no word."""
+    module = ptx.parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        ".visible .entry _Z1k1P1F(.param .align 8 .b8 p[24], .param .align 1 .b8 f[1]) { ret; }\n"
+    )
+    (planned,) = plan_launches(module.functions, ReportOptions())
+    (note,) = planned.notes
+    assert note.startswith("warning: nobody gave p of k: its 24 bytes are zero")
+    (given,) = plan_launches(module.functions, ReportOptions(args=("0=hex:" + "00" * 24,)))
+    assert given.notes == ()
