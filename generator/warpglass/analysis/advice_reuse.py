@@ -240,6 +240,11 @@ def shuffles(case: Case) -> Iterator[Advice]:
         return
     changed = {"latency": model.cycles.get("latency", 0.0) * (1 - spared / chain.cycles)}
     changed["shared"] = model.cycles.get("shared", 0.0) * 0.25
+    # A level takes every warp about seven instructions (a comparison, an address, two reads, a sum, a write,
+    # the barrier), a shuffle with its sum two.
+    spent = min(0.8, 7 * barriers / max(1, case.count("warp_executed"))) * 5 / 7
+    for name in ("issue", "int"):
+        changed[name] = model.cycles.get(name, 0.0) * (1 - spent)
     yield make(
         case,
         "warp-shuffles",
@@ -253,8 +258,8 @@ def shuffles(case: Case) -> Iterator[Advice]:
         model.gain(**changed),
         pcs=tuple(row.pc for row in sorted(loads, key=lambda r: (-(r.wavefronts or 0), r.pc))[:4]),
         confirm="BAR falls to one or two a sum, SHFL appears; stall_barrier falls",
-        derivation="a level of the tree takes about 55 cycles, a shuffle with its sum about 25, two "
-        "barriers stay",
+        derivation="a level of the tree takes about 55 cycles and seven instructions, a shuffle with its "
+        "sum about 25 and two; two barriers stay",
     )
 
 
