@@ -423,3 +423,10 @@ def test_launches_of_a_kernel_in_two_files_are_told_apart(tmp_path):
     for place in places:
         place.write_text(text + ".visible .entry other() { ret; }\n")
     assert labels(2) == ["k, a.ptx", "other, a.ptx", "k, b.ptx", "other, b.ptx"]
+
+
+def test_one_input_needs_no_list(tmp_path):
+    path = tmp_path / "k.ptx"
+    path.write_text(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n")
+    reports = [warpglass.make_report(given).to_json() for given in ([path], path, str(path))]
+    assert reports[0] == reports[1] == reports[2]

@@ -48,16 +48,21 @@ _MAX_NOTES = 1 << 20
 
 
 def make_report(
-    inputs: Sequence[str | Path], options: ReportOptions | None = None, progress: Progress | None = None
+    inputs: Sequence[str | Path] | str | Path,
+    options: ReportOptions | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """A report of ``inputs`` (paths of CUDA sources, PTX, profiler reports), every launch executed.
+    """A report of ``inputs`` (paths of CUDA sources, PTX, profiler reports; one or several).
+
+    Every launch is executed.
 
     ``progress`` is told in words what is being done. Raises a subclass of
     :class:`~warpglass.errors.WarpglassError` for bad inputs.
     """
     chosen = (options or ReportOptions()).check()
     say = progress or (lambda _text: None)
-    files = read_inputs([Path(p) for p in inputs])
+    listed = [inputs] if isinstance(inputs, (str, Path)) else inputs
+    files = read_inputs([Path(p) for p in listed])
     profiles = read_profiles(files, say)
     folders = [file.path.parent for file in files]
     headers = pipeline_files(files)
