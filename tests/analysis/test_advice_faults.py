@@ -55,6 +55,7 @@ FAULTS = (
     Fault("bytes", "memory", "wider-access", (864, 1, 1), args=("n=884736",)),
     Fault("untiled", "memory", "tiling", (16, 16, 1), (16, 16, 1), ("n=256",)),
     Fault("staged", "memory", "async-copy", (432, 1, 1), args=("tiles=8",), shared=36864),
+    Fault("copied", "memory", "padding", (864, 1, 1), (32, 8, 1), ("tiles=4",)),
     Fault("table", "memory", "l2-rereads", (864, 1, 1), args=("n=32",)),
     Fault("literal", "compute", "double", (864, 1, 1)),
     Fault("chain", "compute", "dependence-chain", (108, 1, 1), (128, 1, 1), ("n=1024",)),
@@ -213,7 +214,7 @@ def load(name: str) -> CodeUnit:
     return collect(read_inputs([HERE / f"{name}.cu"]), ReportOptions())[0]
 
 
-def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
+def advice_of(fault: Fault, twin: bool, isa: str = "auto", problem: str | None = None) -> Diagnosis:
     """The diagnosis of one of the two kernels."""
     unit = load(fault.file)
     what = fault.of(twin)
@@ -224,6 +225,7 @@ def advice_of(fault: Fault, twin: bool, isa: str = "auto") -> Diagnosis:
         args=what["args"],
         shared_bytes=what["shared"],
         isa=isa,
+        problem=problem,
         value_budget=0,
     )
     planned = plan_launches(unit.kernels, options, unit.source, text="", name=unit.input.name, folder=HERE)
@@ -274,6 +276,16 @@ def test_a_convolution_is_told_with_its_numbers() -> None:
     assert "4 bytes on, which shares 67% of them" in text
     assert "reads each value 6.78 times" in text
     assert "21,760 bytes" in text
+
+
+@pytest.mark.cuda
+@pytest.mark.slow
+def test_who_names_attention_names_its_products() -> None:
+    """Scaled queries are no loaded factors: only the problem tells that the sums are products of matrices."""
+    fault = Fault("scores", "compute", "", (16, 16, 1), (16, 16, 1), ("n=256",))
+    assert "tensor-cores" not in [a.id for a in advice_of(fault, False).advice]
+    named = advice_of(fault, False, problem="attention:1,1,256,64")
+    assert "tensor-cores" in [a.id for a in named.advice]
 
 
 @pytest.mark.cuda

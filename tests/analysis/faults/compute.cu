@@ -157,3 +157,15 @@ __global__ void fragments_fixed(const uint4* a, const uint2* b, float* c, int n)
     }
     for (int j = 0; j < 4; j++) c[warp * 128 + j * 32 + lane] = d[j];
 }
+
+// Scores of attention from scaled queries: one factor of each product comes from a register.
+__global__ void scores(const float* queries, const float* keys, float* out, int n) {
+    const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+    float sum = 0.0f;
+#pragma unroll 4
+    for (int d = 0; d < 64; d++) {
+        const float query = queries[row * 64 + d];
+        sum += fmaxf(query * 0.125f, -1e30f) * keys[column * 64 + d];
+    }
+    out[row * n + column] = sum;
+}

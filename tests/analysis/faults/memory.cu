@@ -208,3 +208,27 @@ __global__ void table_fixed(const int4* table, int4* out, int n) {
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 }
+
+// Rows that asynchronous copies write as columns of a tile: every lane into the same bank, or a pitch of 33.
+template <int kPitch>
+__device__ void copied(const float* in, float* out, int tiles) {
+    __shared__ float tile[2][32 * kPitch];
+    float sum = 0.0f;
+#pragma unroll 1
+    for (int t = 0; t < tiles; t++) {
+        const float* mine = in + (blockIdx.x * tiles + t) * 1024 + threadIdx.x;
+#pragma unroll
+        for (int r = 0; r < 32; r += 8) {
+            const int row = threadIdx.y + r;
+            copy_async(&tile[t & 1][threadIdx.x * kPitch + row], mine + row * 32);
+        }
+        asm volatile("cp.async.wait_group 0;");
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < 32; r += 8) sum += tile[t & 1][(threadIdx.y + r) * kPitch + threadIdx.x];
+    }
+    out[blockIdx.x * 256 + threadIdx.y * 32 + threadIdx.x] = sum;
+}
+
+__global__ void copied_fault(const float* in, float* out, int tiles) { copied<32>(in, out, tiles); }
+__global__ void copied_fixed(const float* in, float* out, int tiles) { copied<33>(in, out, tiles); }
