@@ -110,6 +110,15 @@ def test_a_run_that_the_budget_cut_decides_nothing(axpy: Path) -> None:
     assert intensity["why_unknown"].endswith("a larger --max-warp-instructions would give it")
 
 
+def test_a_kernel_that_does_nothing_is_bound_by_its_launch(axpy: Path) -> None:
+    """Every thread returns at once: no advice about a chain of two instructions."""
+    head = AXPY.split("ld.param")[0]
+    axpy.write_text(head + "ret;\n}\n")
+    data = warpglass.make_report([axpy], ReportOptions(grid=(4, 1, 1), block=(64, 1, 1))).data
+    assert section(data, "verdict")["text"].startswith("Launch-bound: an SM works for ")
+    assert section(data, "advice") == []
+
+
 def test_a_run_without_a_block_that_ended_gets_no_advice(axpy: Path) -> None:
     data = warpglass.make_report([axpy], ReportOptions(max_warp_instructions=40)).data
     sections = {s["id"]: s["data"]["launches"][0] for s in data["sections"]}

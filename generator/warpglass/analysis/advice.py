@@ -33,7 +33,7 @@ def advise(case: Case) -> tuple[Advice, ...]:
 
     The same strategy at several places is one advice with all of its lines.
     """
-    if not case.model.cycles:
+    if not case.model.cycles or (case.counted == "executed" and case.model.nothing):
         return ()
     found = [
         one

@@ -150,6 +150,12 @@ def verdict_text(model: Model, roof: Roofline, rows: tuple[DecisionRow, ...]) ->
     """(sentence, severity) for the head of the page."""
     if not model.cycles:
         return "not decided: nothing was executed", "info"
+    if model.nothing:
+        return (
+            f"Launch-bound: an SM works for {model.overlapped:,.0f} cycles and touches no memory; "
+            "starting the kernel takes longer.",
+            "info",
+        )
     top = model.top
     ordered = sorted(model.cycles.items(), key=lambda item: -item[1])
     kind = (

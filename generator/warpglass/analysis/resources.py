@@ -61,6 +61,9 @@ _SEQUENCES: tuple[tuple[re.Pattern[str], int, int], ...] = (
 )
 #: Bytes a clock between an SM and the L2 (Jia et al., arXiv:1804.06826, table 3.1) and L1 (128 B: 4 sectors).
 _L2_BYTES, L1_SECTORS = 64, 4
+#: Cycles below which a launch is what takes time: starting an empty kernel takes thousands of them (some
+#: microseconds; Zhang et al., "Understanding the overheads of launching CUDA kernels", ICPP 2019).
+_NOTHING = 100
 #: Addresses that the L2's slices serve at once.
 _L2_SLICES = 64
 
@@ -91,6 +94,11 @@ class Model:
     def overlapped(self) -> float:
         """Cycles if everything overlaps."""
         return max(self.cycles.values(), default=0.0)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the kernel does next to nothing: no memory, no arithmetic, fewer cycles than any launch."""
+        return self.overlapped < _NOTHING and set(self.cycles) <= {"issue", "int", "latency"}
 
     def gain(self, **changed: float) -> tuple[float, float]:
         """(least, most) speed-up if resources took ``changed`` cycles: with perfect overlap and with none."""
