@@ -80,7 +80,11 @@ def make_page(
 
 def _tell_critical(report: Mapping[str, Any], shell: Shell) -> None:
     """What is broken, so that nobody has to open the page to hear of it."""
-    found = failed_checks(report, ("critical",), False)
+    shown = [
+        {**launch, "runs": (launch.get("runs") or [])[(primary := launch.get("primary") or 0) : primary + 1]}
+        for launch in report.get("launches") or []
+    ]
+    found = failed_checks({"launches": shown}, ("critical",), False)
     for text in found[:_MOST_TOLD]:
         shell.note(f"critical: {text}")
     if len(found) > _MOST_TOLD:

@@ -258,3 +258,14 @@ def test_short_code_that_loops_for_long_is_sampled_too(trips: int) -> None:
         assert sampled.complete
         assert (sampled.scaled is None) == (budget == full.counts["warp_executed"])
         _same_counts(sampled, full)
+
+
+def test_blocks_side_by_side_that_all_fall_short_are_sampled() -> None:
+    """None of them ends within the budget of all; one alone does."""
+    body = "mov.u32 %r3, 0; more: add.u32 %r3, %r3, 1; setp.lt.u32 %p1, %r3, 4000; @%p1 bra more; ret;"
+    shape = {"grid": 40, "block": 32}
+    full = run(text(body), options=RunOptions(sample=False), **shape)
+    sampled = run(text(body), options=RunOptions(max_warp_instructions=100_000), **shape)
+    assert sampled.complete
+    assert sampled.scaled is not None
+    _same_counts(sampled, full)

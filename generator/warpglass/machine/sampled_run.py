@@ -20,6 +20,8 @@ __all__ = ["grid_run", "sampled_run"]
 MOST_COUNT = 1 << 60
 #: How often instructions are taken to be executed on average before a single block is run to see.
 EXPECTED_TRIPS = 64
+#: Blocks from which on one of them may end within a budget that all together do not.
+_MANY_BLOCKS = 8
 #: Budgets that the sampling of one launch may take: each of its runs holds to one.
 _MOST_SPENT = 8
 
@@ -41,7 +43,9 @@ def grid_run(
     if likely >= options.max_warp_instructions:
         return sampled_run(launch, options, why_not, execute) or execute(options)
     run = execute(options)
-    if run.stopped is not None and run.stopped.kind == "budget" and run.blocks_executed:
+    # Blocks run side by side: none may have come to its end where the budget of all of them is used up.
+    several = run.blocks_executed or launch.blocks >= _MANY_BLOCKS
+    if run.stopped is not None and run.stopped.kind == "budget" and several:
         return sampled_run(launch, options, why_not, execute) or run
     return run
 
