@@ -53,4 +53,7 @@ def diagnose(subject: Subject) -> Diagnosis:
         verdict = undecided(verdict[0], subject.result)
         so_far = f"; counted in {blocks_text(subject.result)} only"
         advice = tuple(replace(one, derivation=one.derivation + so_far) for one in advice)
+    elif not subject.grid_given and not model.nothing:
+        stands = "Nobody gave a grid: the cycles are those of a GPU filled eight times."
+        verdict = (f"{verdict[0]} {stands}", verdict[1])
     return Diagnosis(subject, model, roof, seen, loops, tight, matrix, verdict, advice)
