@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("atheris", reason="atheris is not installed")
+from fuzz.run import APART
 
-#: Starts a program from a small process. The fuzzer reads its peak of memory, and a program that a large
-#: process starts has that one's peak from its first moment on.
-APART = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+pytest.importorskip("atheris", reason="atheris is not installed")
 SEEDS = [
     b"\0.version 8.0\n.target sm_80\n.address_size 64\n"
     b".visible .entry k(.param .u64 .ptr .global .align 4 a)\n.maxntid 128, 1, 1\n"
