@@ -94,7 +94,8 @@ def _busy(
     """(busy cycles of an SM by resource, the largest share of a peak)."""
     launch = m.launch
     shares: dict[str, float] = {}
-    for label, percent in unit_shares(launch):
+    units = dict(unit_shares(launch))
+    for label, percent in units.items():
         name = _RESOURCES.get(label)
         if name is not None:
             shares[name] = max(shares.get(name, 0.0), percent / 100)
@@ -113,16 +114,16 @@ def _busy(
     if waves and "shared" not in found:
         found["shared"] = min(waves / sms, cycles)
     requests = sum(max(row.requests, row.sectors / L1_SECTORS) for row in rows if row.sectors)
-    issued = dict(unit_shares(launch)).get("pipe lsu", 0.0) / 100
+    issued = units.get("pipe lsu", 0.0) / 100
     if requests:
         found["l1"] = min(requests / sms, cycles)
     elif issued and not rows:  # instructions of all its memories: nobody tells them apart
         found["lsu"] = issued * cycles
-    l1 = dict(unit_shares(launch)).get("L1 and shared memory", 0.0)
     told = [launch.number(name) for name in (SM, MEMORY)]
     if None not in told:  # what the verdict and the decision matrix go by
         return found, max(value or 0.0 for value in told) / 100
-    return found, max([l1 / 100, *(value / cycles for value in found.values())], default=0.0)
+    l1 = units.get("L1 and shared memory", 0.0) / 100
+    return found, max([l1, *(value / cycles for value in found.values())], default=0.0)
 
 
 def _gpu(m: Measurement) -> GpuModel | None:
