@@ -148,7 +148,8 @@ def _unreadable(file: InputFile) -> InputError:
             return InputError(f"{file.name} is {wide} text", hint="save it as UTF-8")
         return InputError(
             f"{file.name} is nothing that can be reported on",
-            hint="inputs are recognised by content: CUDA source, PTX, SASS, cubin",
+            hint="inputs are recognised by content: CUDA source, PTX, SASS, cubin, CUTLASS header, and "
+            "Nsight Compute report (a .ncu-rep starts with NVR) or export",
         )
     if file.kind == "csv":
         return InputError(
